@@ -224,7 +224,7 @@ class Gpus {
       }
     }
   }
-  /// Of the counter of GPU `place` that `written_by` writes.
+  /// The address of the counter of GPU `place` that `written_by` writes.
   [[nodiscard]] std::uint64_t address(const Way& way,
                                       int counter,
                                       int place,

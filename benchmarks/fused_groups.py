@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Groups of norms and elementwise operators beside LibTorch's own operators: an RMS norm, SwiGLU and a layer norm,
-forward and the gradient of the input, in bf16. For each: eager, fused, and the time in which the GPU could read and
-write the fused operator's bytes, at the rate of a large copy measured beside it.
+"""Groups of norms and elementwise operators beside LibTorch's own operators: an RMS norm, SwiGLU
+and a layer norm, forward and the gradient of the input, in bf16. For each: eager, fused, and the
+time in which the GPU could read and write the fused operator's bytes, at the rate of a large copy
+measured beside it.
 
   benchmarks/fused_groups.py build/libelixir.so --rows 8192 --width 4096
 
@@ -50,18 +51,29 @@ def cases(rows, width):
     wide = x.float()
     scale = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + EPS)
     _, mean, deviation = torch.native_layer_norm(x, [width], weight, weight, EPS)
-    norm = (f"input 0;mul 0 0;sum 1;constant {width};div 2 3;constant {EPS};add 4 5;rsqrt 6;mul 0 7;input 1;mul 9 8")
-    norm_back = ("input 0;input 1;mul 0 1;input 2;mul 2 3;sum 4;constant -0.5;mul 5 6;input 3;mul 8 8;mul 9 8;mul 7 10;"
-                 f"constant {width};div 11 12;constant 2;mul 3 14;mul 13 15;mul 2 8;add 17 16")
-    layer = (f"input 0;constant {width};sum 0;div 2 1;sub 0 3;mul 4 4;sum 5;div 6 1;constant {EPS};add 7 8;rsqrt 9;"
-             "mul 4 10;input 1;mul 11 12;add 13 12")
+    norm = (
+        f"input 0;mul 0 0;sum 1;constant {width};div 2 3;constant {EPS};add 4 5;rsqrt 6;mul 0 "
+        f"7;input 1;mul 9 8")
+    norm_back = (
+        "input 0;input 1;mul 0 1;input 2;mul 2 3;sum 4;constant -0.5;mul 5 6;input 3;mul 8 8;mul 9 "
+        "8;mul 7 10;"
+        f"constant {width};div 11 12;constant 2;mul 3 14;mul 13 15;mul 2 8;add 17 16")
+    layer = (
+        f"input 0;constant {width};sum 0;div 2 1;sub 0 3;mul 4 4;sum 5;div 6 1;constant {EPS};add "
+        f"7 8;rsqrt 9;"
+        "mul 4 10;input 1;mul 11 12;add 13 12")
     layer_back = ("input 0;input 1;mul 0 1;input 2;input 4;input 3;sub 3 4;mul 6 5;"
-                  f"constant {width};sum 2;div 9 8;mul 2 7;sum 11;div 12 8;sub 2 10;mul 7 13;sub 14 15;mul 16 5")
-    add_layer = (f"input 0;input 1;add 0 1;constant {width};sum 2;div 4 3;sub 2 5;mul 6 6;sum 7;div 8 3;constant {EPS};"
-                 "add 9 10;rsqrt 11;mul 6 12;input 2;mul 13 14;add 15 14")
+                  f"constant {width};sum 2;div 9 8;mul 2 7;sum 11;div 12 8;sub 2 10;mul 7 13;sub "
+                  f"14 15;mul 16 5")
+    add_layer = (
+        f"input 0;input 1;add 0 1;constant {width};sum 2;div 4 3;sub 2 5;mul 6 6;sum 7;div 8 "
+        f"3;constant {EPS};"
+        "add 9 10;rsqrt 11;mul 6 12;input 2;mul 13 14;add 15 14")
     silu = "input 0;neg 0;exp 1;constant 1;add 2 3;div 0 4;input 1;mul 5 6"
-    silu_back = ("input 0;input 1;input 2;neg 1;exp 3;constant 1;add 4 5;div 5 6;mul 1 7;mul 0 8;mul 0 2;mul 10 7;"
-                 "sub 5 7;mul 1 12;add 5 13;mul 11 14")
+    silu_back = (
+        "input 0;input 1;input 2;neg 1;exp 3;constant 1;add 4 5;div 5 6;mul 1 7;mul 0 8;mul 0 "
+        "2;mul 10 7;"
+        "sub 5 7;mul 1 12;add 5 13;mul 11 14")
     none = [True, False, False]
 
     def add_layer_norm():
@@ -80,16 +92,19 @@ def cases(rows, width):
            [(10, BF16, False), (0, FP32, False), (7, FP32, True), (8, BF16, False)])
     yield ("RMS norm, backward", lambda: (rms_norm_backward(gradient, weight, wide, scale), ),
            [gradient, weight, wide, scale], norm_back, [(18, BF16, False)])
-    yield ("SwiGLU", lambda: (torch.nn.functional.silu(x) * up, ), [x, up], silu, [(7, BF16, False)])
-    yield ("SwiGLU, backward", silu_backward, [gradient, x, up], silu_back, [(9, BF16, False), (15, BF16, False)])
-    yield ("layer norm", lambda: torch.native_layer_norm(x, [width], weight, weight, EPS), [x, weight], layer,
-           [(14, BF16, False), (3, FP32, True), (10, FP32, True)])
-    yield ("layer norm, backward", lambda: (layer_norm_backward(), ), [gradient, weight, x, deviation, mean],
-           layer_back, [(17, BF16, False)])
+    yield ("SwiGLU", lambda: (torch.nn.functional.silu(x) * up, ), [x, up], silu,
+           [(7, BF16, False)])
+    yield ("SwiGLU, backward", silu_backward, [gradient, x, up], silu_back,
+           [(9, BF16, False), (15, BF16, False)])
+    yield ("layer norm", lambda: torch.native_layer_norm(x, [width], weight, weight, EPS),
+           [x, weight], layer, [(14, BF16, False), (3, FP32, True), (10, FP32, True)])
+    yield ("layer norm, backward", lambda: (layer_norm_backward(), ),
+           [gradient, weight, x, deviation, mean], layer_back, [(17, BF16, False)])
     yield ("add, layer norm", add_layer_norm, [x, up, weight], add_layer,
            [(2, BF16, False), (16, BF16, False), (5, FP32, True), (12, FP32, True)])
     yield ("layer norm, backward, add", lambda: (layer_norm_backward() + up, ),
-           [gradient, weight, x, deviation, mean, up], layer_back + ";input 5;add 17 18", [(19, BF16, False)])
+           [gradient, weight, x, deviation, mean, up], layer_back + ";input 5;add 17 18",
+           [(19, BF16, False)])
 
 
 def milliseconds(call, repeats):
@@ -122,9 +137,12 @@ def main():
     torch.manual_seed(1)
     source = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
-    rate = 2 * source.numel() / milliseconds(lambda: target.copy_(source), options.repeats)  # bytes per ms
+    # bytes per ms
+    rate = 2 * source.numel() / milliseconds(lambda: target.copy_(source), options.repeats)
     del source, target
-    print(f"{torch.cuda.get_device_name()}, {options.rows} x {options.width}, copies at {rate / 1e9:.2f} TB/s")
+    print(
+        f"{torch.cuda.get_device_name()}, {options.rows} x {options.width}, copies at "
+        f"{rate / 1e9:.2f} TB/s")
     print("| operators | eager | fused | bound by bytes | largest difference |")
     for name, eager, inputs, steps, stored in cases(options.rows, options.width):
         def ours(inputs=inputs, steps=steps, stored=stored):
@@ -135,8 +153,10 @@ def main():
         difference = max((a.float() - b.float()).abs().max().item() / b.float().abs().max().item()
                          for a, b in zip(results, theirs))
         bound = bytes_of([*inputs, *results]) / rate
-        print(f"| {name} | {milliseconds(eager, options.repeats):.3f} ms | {milliseconds(ours, options.repeats):.3f} ms "
-              f"| {bound:.3f} ms | {difference:.1e} |", flush=True)
+        print(
+            f"| {name} | {milliseconds(eager, options.repeats):.3f} ms | "
+            f"{milliseconds(ours, options.repeats):.3f} ms "
+            f"| {bound:.3f} ms | {difference:.1e} |", flush=True)
 
 
 if __name__ == "__main__":

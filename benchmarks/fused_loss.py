@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""The fused cross entropy beside LibTorch's, from logits to their gradient, side by side in one process: time, memory
-beyond the logits, and the error of loss and gradient against fp64.
+"""The fused cross entropy beside LibTorch's, from logits to their gradient, side by side in one
+process: time, memory beyond the logits, and the error of loss and gradient against fp64.
 
   benchmarks/fused_loss.py build/libelixir.so --device cuda --rows 8192 --classes 50257
 
@@ -33,11 +33,13 @@ def eager(logits, targets):
 
 
 def fused(logits, targets):
-    loss, weight, rows = torch.ops.elixir.cross_entropy(logits, targets, None, MEAN, IGNORED, 0.0, FLOAT32)
+    loss, weight, rows = torch.ops.elixir.cross_entropy(logits, targets, None, MEAN, IGNORED, 0.0,
+                                                        FLOAT32)
 
     def backward():
         one = torch.ones_like(loss)
-        return torch.ops.elixir.cross_entropy_backward_(logits, one, targets, None, MEAN, IGNORED, 0.0, weight, rows)
+        return torch.ops.elixir.cross_entropy_backward_(logits, one, targets, None, MEAN, IGNORED,
+                                                        0.0, weight, rows)
 
     return loss, backward
 
@@ -75,22 +77,29 @@ def errors(step, logits, targets):
     loss, backward = step(logits.clone(), targets)
     gradient = backward().double()
     of_loss = abs(loss.item() - exact.item()) / exact.item()
-    of_gradient = ((gradient - exact_logits.grad).square().mean() / exact_logits.grad.square().mean()).sqrt().item()
+    of_gradient = ((gradient - exact_logits.grad).square().mean()
+                   / exact_logits.grad.square().mean()).sqrt().item()
     return of_loss, of_gradient
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library", help="libelixir.so")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--device", choices=("cpu", "cuda"),
+                        default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rows", type=int, default=1024)
     parser.add_argument("--classes", type=int, default=50257)
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     torch.ops.load_library(arguments.library)
     torch.manual_seed(1)
-    print(f"{arguments.rows} rows of {arguments.classes} classes on {arguments.device}, {torch.get_num_threads()} threads")
-    print(f"{'dtype':9} {'loss':6} {'ms':>9} {'MiB beyond':>11} {'loss error':>11} {'gradient error':>15}")
+    print(
+        f"{arguments.rows} rows of {arguments.classes} classes on {arguments.device}, "
+        f"{torch.get_num_threads()} threads")
+    print(
+        f"{'dtype':9} {'loss':6} {'ms':>9} {'MiB beyond':>11} {'loss error':>11} "
+        f"{'gradient error':>15}")
     for dtype in (torch.bfloat16, torch.float32):
         shape = (arguments.rows, arguments.classes)
         logits = (3 * torch.randn(shape, device=arguments.device)).to(dtype)
@@ -98,10 +107,13 @@ def main():
         targets[::7] = IGNORED
         small = logits[: min(256, arguments.rows)], targets[: min(256, arguments.rows)]
         for name, step in (("eager", eager), ("fused", fused)):
-            ms, most_bytes = measure(step, logits.clone, targets, arguments.device, arguments.repeats)
+            ms, most_bytes = measure(step, logits.clone, targets, arguments.device,
+                                     arguments.repeats)
             of_loss, of_gradient = errors(step, *small)
             memory = f"{most_bytes / 2**20:.1f}" if arguments.device == "cuda" else "-"
-            print(f"{str(dtype)[6:]:9} {name:6} {ms:9.2f} {memory:>11} {of_loss:11.2e} {of_gradient:15.3e}")
+            print(
+                f"{str(dtype)[6:]:9} {name:6} {ms:9.2f} {memory:>11} {of_loss:11.2e} "
+                f"{of_gradient:15.3e}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""A linear layer and its cross entropy, forward and backward, side by side in one process: time, memory beyond inputs
-and gradients, and errors against fp64.
+"""A linear layer and its cross entropy, forward and backward, side by side in one process: time,
+memory beyond inputs and gradients, and errors against fp64.
 
   benchmarks/linear_loss.py build/libelixir.so --rows 8192 --width 3072 --classes 50257
 
 eager   what Hugging Face's models do: bf16 logits, converted to fp32 for the loss
-fused   what plans of arithmetic `fused` run: aligned products, and a loss that turns its logits into their gradient
+fused   what plans of arithmetic `fused` run: aligned products, and a loss that turns its logits
+        into their gradient
 liger   LigerFusedLinearCrossEntropyLoss, where liger_kernel can be imported
 """
 import argparse
@@ -35,7 +36,8 @@ def fused(x, weight, targets):
     padded = (weight.shape[0] + ALIGNED - 1) // ALIGNED * ALIGNED
     logits = ops.mm(x, weight.t(), padded)
     loss, total, rows = ops.cross_entropy(logits, targets, None, MEAN, IGNORED, 0.0, FLOAT32)
-    ops.cross_entropy_backward_(logits, torch.ones_like(loss), targets, None, MEAN, IGNORED, 0.0, total, rows)
+    ops.cross_entropy_backward_(logits, torch.ones_like(loss), targets, None, MEAN, IGNORED, 0.0,
+                                total, rows)
     of_weight = ops.mm(logits.t(), x, weight.shape[1])
     return loss, ops.mm(logits, weight, weight.shape[1]), of_weight
 
@@ -92,7 +94,8 @@ def eager_of_doubles(x, weight, targets):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library", help="libelixir.so")
     parser.add_argument("--rows", type=int, default=8192)
     parser.add_argument("--width", type=int, default=3072)
@@ -102,20 +105,25 @@ def main():
     torch.ops.load_library(arguments.library)
     torch.manual_seed(1)
     x = torch.randn(arguments.rows, arguments.width, device="cuda").bfloat16()
-    weight = (torch.randn(arguments.classes, arguments.width, device="cuda") / arguments.width**0.5).bfloat16()
+    weight = (torch.randn(arguments.classes, arguments.width, device="cuda")
+              / arguments.width**0.5).bfloat16()
     targets = torch.randint(0, arguments.classes, (arguments.rows,), device="cuda")
     steps = {"eager": eager, "fused": fused}
     try:
         steps["liger"] = liger()
     except ImportError as error:
         print(f"liger: {error}")
-    print(f"{arguments.rows} x {arguments.width} x {arguments.classes}, bf16, {torch.cuda.get_device_name()}")
+    print(
+        f"{arguments.rows} x {arguments.width} x {arguments.classes}, bf16, "
+        f"{torch.cuda.get_device_name()}")
     print(f"{'':6} {'ms':>8} {'GiB beyond':>11} {'loss error':>11} {'of x':>10} {'of weight':>10}")
     few = min(512, arguments.rows)
     for name, step in steps.items():
         ms, most_bytes = measure(step, x, weight, targets, arguments.repeats)
         of_loss, of_x, of_weight = errors(step, x[:few], weight, targets[:few])
-        print(f"{name:6} {ms:8.2f} {most_bytes / 2**30:11.3f} {of_loss:11.2e} {of_x:10.3e} {of_weight:10.3e}")
+        print(
+            f"{name:6} {ms:8.2f} {most_bytes / 2**30:11.3f} {of_loss:11.2e} {of_x:10.3e} "
+            f"{of_weight:10.3e}")
 
 
 if __name__ == "__main__":

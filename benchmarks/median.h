@@ -7,7 +7,7 @@
 
 namespace elixir::benchmarks {
 
-/// Of the rounds; the upper one of two in the middle. There must be one.
+/// The median; the upper one of two in the middle. There must be one value.
 inline double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""A training step of PyTorch without Elixir, to compare with: every decoder block checkpointed, bf16 parameters, fp32
-masters and moments, AdamW, clipping 1.0, everything on one GPU. Prints one line of JSON for each batch, and stops at
-the first that runs out of memory.
+"""A training step of PyTorch without Elixir, to compare with: every decoder block checkpointed,
+bf16 parameters, fp32 masters and moments, AdamW, clipping 1.0, everything on one GPU. Prints one
+line of JSON for each batch, and stops at the first that runs out of memory.
 
   benchmarks/torch_step.py llama-8b --batches 2,4,8 --sequence 1024 --memory-gib 130
 
-MODEL is a configuration of examples/export_hf.py. AdamW takes one parameter at a time, so that fp32 copies of gradients
-exist for one parameter only: with all at once, 8 G parameters would need 30 GiB more.
+MODEL is a configuration of examples/export_hf.py. AdamW takes one parameter at a time, so that fp32
+copies of gradients exist for one parameter only: with all at once, 8 G parameters would need 30 GiB
+more.
 """
 import argparse
 import json
@@ -36,7 +37,8 @@ class Step:
     def __init__(self, model):
         self.model, self.parameters = model, list(model.parameters())
         self.masters = [parameter.detach().float() for parameter in self.parameters]
-        self.optimizers = [torch.optim.AdamW([master], lr=1e-5, fused=True) for master in self.masters]
+        self.optimizers = [torch.optim.AdamW([master], lr=1e-5, fused=True)
+                           for master in self.masters]
 
     def __call__(self, tokens):
         loss = self.model(input_ids=tokens, labels=tokens).loss
@@ -51,7 +53,8 @@ class Step:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--batches", default="8")
     parser.add_argument("--sequence", type=int, default=1024)
@@ -80,7 +83,8 @@ def main():
             return
         seconds = sorted(times[2:])[arguments.steps // 2]
         print(json.dumps(found | {
-            "step_s": round(seconds, 4), "tokens_per_s": round(batch * arguments.sequence / seconds),
+            "step_s": round(seconds, 4),
+            "tokens_per_s": round(batch * arguments.sequence / seconds),
             "peak_allocated_gib": round(torch.cuda.max_memory_allocated() / 2**30, 2),
             "peak_reserved_gib": round(torch.cuda.max_memory_reserved() / 2**30, 2)}), flush=True)
         torch.cuda.empty_cache()

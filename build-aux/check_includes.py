@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Fails when an area includes what it may not: LibTorch in the planning half, a lower area from a higher one,
-CLI11 outside tools/common. Usage: check_includes.py SOURCE_ROOT [STAMP]"""
+"""Fails when an area includes what it may not: LibTorch in the planning half, a lower area from a
+higher one, CLI11 outside tools/common. Usage: check_includes.py SOURCE_ROOT [STAMP]"""
 import pathlib
 import re
 import sys
@@ -41,7 +41,8 @@ OURS = re.compile(r'\s*#\s*include\s*"([a-z_.]+)/')
 
 root = pathlib.Path(sys.argv[1])
 errors = []
-files = [p for top in ("lib", "kernels", "tools") for p in (root / top).rglob("*") if p.suffix in {".h", ".cc", ".cu", ".cuh"}]
+files = [p for top in ("lib", "kernels", "tools") for p in (root / top).rglob("*")
+         if p.suffix in {".h", ".cc", ".cu", ".cuh"}]
 if not files:
     errors.append(f"no sources in {root}: nothing would be checked")
 for path in sorted(files):

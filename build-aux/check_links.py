@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Links between Markdown files lead to a file of the tree, and to a heading where they name one. Usage: check_links.py ROOT < paths
+"""Links between Markdown files lead to a file of the tree, and to a heading where they name one.
 
-Paths are of the Markdown files, one a line. Links that leave the tree for the web are not followed."""
+Usage: check_links.py ROOT < paths
+
+Paths are of the Markdown files, one a line. Links that leave the tree for the web are not
+followed."""
 import functools
 import pathlib
 import re
@@ -11,18 +14,21 @@ import urllib.parse
 
 
 def without_code(text):
-    return re.sub(r"^```.*?^```[^\n]*$", lambda block: "\n" * block[0].count("\n"), text, flags=re.M | re.S)
+    return re.sub(r"^```.*?^```[^\n]*$", lambda block: "\n" * block[0].count("\n"), text,
+                  flags=re.M | re.S)
 
 
 @functools.cache
 def anchors(path):
     """As GitHub makes them; a heading that occurs again gets a number."""
     found = {}
-    for heading in re.findall(r"^#{1,6} +(.*?)(?: +#+)? *$", without_code(path.read_text(encoding="utf-8")), re.M):
+    for heading in re.findall(r"^#{1,6} +(.*?)(?: +#+)? *$",
+                              without_code(path.read_text(encoding="utf-8")), re.M):
         shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
         anchor = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
         found[anchor] = found.get(anchor, -1) + 1
-    return {f"{anchor}-{n}" if n else anchor for anchor, last in found.items() for n in range(last + 1)}
+    return {f"{anchor}-{n}" if n else anchor
+            for anchor, last in found.items() for n in range(last + 1)}
 
 
 def main():
@@ -39,7 +45,8 @@ def main():
                 if not target.exists():
                     problems.append(f"{where}: no file `{name}`")
                 elif anchor and target.suffix == ".md" and anchor not in anchors(target):
-                    problems.append(f"{where}: no heading `#{anchor}` in {target.relative_to(root)}")
+                    problems.append(
+                        f"{where}: no heading `#{anchor}` in {target.relative_to(root)}")
     for problem in problems:
         print(problem)
     return 1 if problems else 0

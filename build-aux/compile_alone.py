@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Compiles every source of lib/, kernels/ and tools/ by itself, as a build's compile commands say, and every header that no
-source of its own proves to compile alone. Nothing is written but the compiler's errors; exit status 1 if there are any.
+"""Compiles every source of lib/, kernels/ and tools/ by itself, as a build's compile commands say,
+and every header that no source of its own proves to compile alone. Nothing is written but the
+compiler's errors; exit status 1 if there are any.
 
-A source that includes its header before anything else (foo.cc begins with `#include "area/foo.h"`) proves the header.
+A source that includes its header before anything else (foo.cc begins with `#include "area/foo.h"`)
+proves the header.
 Usage: compile_alone.py ROOT BUILD JOBS < HEADERS"""
 import concurrent.futures
 import json
@@ -18,7 +20,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 
 def is_proven(root, header, compiled):
-    """Whether the source beside `header`, which is among `compiled`, includes it first; by its path from lib/ or the root."""
+    """Whether the source beside `header`, which is among `compiled`, includes it first; by its path
+    from lib/ or the root."""
     source = (root / header).with_suffix(".cc")
     if source not in compiled:
         return False
@@ -51,26 +54,30 @@ def commands(root, build, headers):
         sys.exit("no compile commands of lib/, kernels/, tools/: nothing would be checked")
     for path, entry in entries.items():
         yield entry["directory"], syntax_only(entry, [str(path)])
-    # With the flags of a source of the same folder, else of the most demanding one: LibTorch's and CUDA's.
+    # With the flags of a source of the same folder, else of the most demanding one: LibTorch's and
+    # CUDA's.
     fallback = max(entries.values(), key=lambda entry: len(entry["command"]))
     for header in headers:
         if is_proven(root, header, entries):
             continue
         beside = [entry for path, entry in entries.items() if path.parent == (root / header).parent]
         entry = max(beside, key=lambda entry: len(entry["command"]), default=fallback)
-        yield entry["directory"], syntax_only(entry, ["-Wno-pragma-once-outside-header", "-x", "c++", str(root / header)])
+        yield entry["directory"], syntax_only(entry, ["-Wno-pragma-once-outside-header", "-x",
+                                                      "c++", str(root / header)])
 
 
 def compile_one(work):
     directory, command = work
-    return subprocess.run(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.run(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
 
 
 if __name__ == "__main__":
     tree = pathlib.Path(sys.argv[1]).resolve()
     listed = [line.strip() for line in sys.stdin if line.strip()]
     with concurrent.futures.ThreadPoolExecutor(int(sys.argv[3])) as pool:
-        results = list(pool.map(compile_one, commands(tree, (tree / sys.argv[2]).resolve(), listed)))
+        results = list(pool.map(compile_one,
+                                commands(tree, (tree / sys.argv[2]).resolve(), listed)))
     for result in results:
         if result.returncode != 0:
             print(result.stdout)

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Prints the files of the source tree whose path matches a regular expression, one a line; fails when there is none.
+"""Prints the files of the source tree whose path matches a regular expression, one a line; fails
+when there is none.
 
-It walks the tree instead of asking git: a tarball has no git, and git refuses a tree that another user owns. It leaves
-out what building and running put there: build folders, Python environments, runs/ and hidden folders other than .ci.
+It walks the tree instead of asking git: a tarball has no git, and git refuses a tree that another
+user owns. It leaves out what building and running put there: build folders, Python environments,
+runs/ and hidden folders other than .ci.
 Usage: list_sources.py SOURCE_ROOT PATTERN"""
 import os
 import pathlib
 import re
 import sys
 
-# A folder with one of these holds no sources: Meson's build folder, a Python environment, another checkout.
+# A folder with one of these holds no sources: Meson's build folder, a Python environment, another
+# checkout.
 MARKS = ("meson-private", "pyvenv.cfg", ".git")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Prints what clang-tidy is to read of one half: the sources of lib/, kernels/ and tools/ that a build compiles, one a line. In
-a unity build those are the files that include some of them.
+"""Prints what clang-tidy is to read of one half: the sources of lib/, kernels/ and tools/ that a
+build compiles, one a line. In a unity build those are the files that include some of them.
 
 Fails when there are none at all. Usage: tidy_sources.py ROOT BUILD planning|libtorch"""
 import json
@@ -20,8 +20,10 @@ def is_ours(root, build, path):
     if "-unity" not in path.name or not path.exists():
         return False
     # Paths in it are relative to the build folder.
-    included = (pathlib.Path(build, name).resolve() for name in INCLUDE.findall(path.read_text(encoding="utf-8")))
-    return any(is_ours(root, build, source) for source in included if not source.is_relative_to(build))
+    included = (pathlib.Path(build, name).resolve()
+                for name in INCLUDE.findall(path.read_text(encoding="utf-8")))
+    return any(is_ours(root, build, source) for source in included
+               if not source.is_relative_to(build))
 
 
 def sources(root, build):

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Exports a Hugging Face or torchvision model to TorchScript, as Elixir's tools read it. Downloads nothing.
+"""Exports a Hugging Face or torchvision model to TorchScript, as Elixir's tools read it. Downloads
+nothing.
 
-The exported forward returns the training loss. Parameter names are the model's own, so published weights fit
-(`elixir-train --weights`). What matters for memory and speed is kept out of the graph: attention gets a causal flag
-or no mask at all, where tracing transformers would materialise one of sequence x sequence.
+The exported forward returns the training loss. Parameter names are the model's own, so published
+weights fit (`elixir-train --weights`). What matters for memory and speed is kept out of the graph:
+attention gets a causal flag or no mask at all, where tracing transformers would materialise one of
+sequence x sequence.
 """
 import argparse
 import contextlib
@@ -24,20 +26,22 @@ models:
 
 examples:
   examples/export_hf.py gpt2 gpt2.pt --batch 8 --sequence 1024
-  examples/export_hf.py opt-175b opt-175b.pt --meta --dtype bfloat16    (seconds and a few MB: no weights)
+  examples/export_hf.py opt-175b opt-175b.pt --meta --dtype bfloat16    (seconds and a few MB: \
+no weights)
   examples/export_hf.py my-config.json my-model.pt --dropout 0 --seed 1
   then: elixir-profile gpt2.pt
 """
 
 
 def opt(hidden, layers, heads, **more):
-    return {"model_type": "opt", "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
-            "ffn_dim": 4 * hidden, "word_embed_proj_dim": hidden, "vocab_size": 50272,
-            "max_position_embeddings": 2048, **more}
+    return {"model_type": "opt", "hidden_size": hidden, "num_hidden_layers": layers,
+            "num_attention_heads": heads, "ffn_dim": 4 * hidden, "word_embed_proj_dim": hidden,
+            "vocab_size": 50272, "max_position_embeddings": 2048, **more}
 
 
 def gpt2(hidden, layers, heads, **more):
-    # The configuration's default, gelu_new, is the same function in eight operators, which keep 2.5 times the memory.
+    # The configuration's default, gelu_new, is the same function in eight operators, which keep 2.5
+    # times the memory.
     return {"model_type": "gpt2", "n_embd": hidden, "n_layer": layers, "n_head": heads,
             "activation_function": "gelu_pytorch_tanh", **more}
 
@@ -47,38 +51,44 @@ def gpt2_benchmark(hidden, layers, heads):
     return gpt2(hidden, layers, heads, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
 
 
-def llama(hidden, layers, heads, key_value_heads, intermediate, vocabulary, positions, theta, **more):
-    return {"model_type": "llama", "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
-            "num_key_value_heads": key_value_heads, "intermediate_size": intermediate, "vocab_size": vocabulary,
-            "max_position_embeddings": positions, "rope_parameters": {"rope_type": "default", "rope_theta": theta},
-            **more}
+def llama(hidden, layers, heads, key_value_heads, intermediate, vocabulary, positions, theta,
+          **more):
+    return {"model_type": "llama", "hidden_size": hidden, "num_hidden_layers": layers,
+            "num_attention_heads": heads, "num_key_value_heads": key_value_heads,
+            "intermediate_size": intermediate, "vocab_size": vocabulary,
+            "max_position_embeddings": positions,
+            "rope_parameters": {"rope_type": "default", "rope_theta": theta}, **more}
 
 
 def mixtral(hidden, layers, heads, key_value_heads, intermediate, vocabulary, **more):
-    return {"model_type": "mixtral", "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
-            "num_key_value_heads": key_value_heads, "intermediate_size": intermediate, "vocab_size": vocabulary,
-            "max_position_embeddings": 32768, "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0},
+    return {"model_type": "mixtral", "hidden_size": hidden, "num_hidden_layers": layers,
+            "num_attention_heads": heads, "num_key_value_heads": key_value_heads,
+            "intermediate_size": intermediate, "vocab_size": vocabulary,
+            "max_position_embeddings": 32768,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0},
             "num_local_experts": 8, "num_experts_per_tok": 2, **more}
 
 
 def bert(hidden, layers, heads, **more):
-    return {"model_type": "bert", "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
-            "intermediate_size": 4 * hidden, **more}
+    return {"model_type": "bert", "hidden_size": hidden, "num_hidden_layers": layers,
+            "num_attention_heads": heads, "intermediate_size": 4 * hidden, **more}
 
 
 def t5(model, layers, heads, feed_forward, **more):
-    return {"model_type": "t5", "d_model": model, "num_layers": layers, "num_heads": heads, "d_ff": feed_forward,
-            "d_kv": 64, "decoder_start_token_id": 0, "pad_token_id": 0, **more}
+    return {"model_type": "t5", "d_model": model, "num_layers": layers, "num_heads": heads,
+            "d_ff": feed_forward, "d_kv": 64, "decoder_start_token_id": 0, "pad_token_id": 0,
+            **more}
 
 
 def vit(hidden, layers, heads, **more):
-    return {"model_type": "vit", "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
-            "intermediate_size": 4 * hidden, **more}
+    return {"model_type": "vit", "hidden_size": hidden, "num_hidden_layers": layers,
+            "num_attention_heads": heads, "intermediate_size": 4 * hidden, **more}
 
 
-# Published hyper-parameters: OPT (Zhang et al. 2022, table 1), GPT-2 (Radford et al. 2019), Llama 2 and 3
-# (`llama-7b`, `llama-13b`: 2; `llama-1b`, `llama-8b`, `llama-70b`: 3), BERT, T5, ViT, and the GPT-2 sizes of Elixir's
-# benchmark (`gpt2-7b` is not one of them). `*-tiny` are for trying things out; `gpt2-small-bytes` is the quickstart's.
+# Published hyper-parameters: OPT (Zhang et al. 2022, table 1), GPT-2 (Radford et al. 2019), Llama 2
+# and 3 (`llama-7b`, `llama-13b`: 2; `llama-1b`, `llama-8b`, `llama-70b`: 3), BERT, T5, ViT, and the
+# GPT-2 sizes of Elixir's benchmark (`gpt2-7b` is not one of them). `*-tiny` are for trying things
+# out; `gpt2-small-bytes` is the quickstart's.
 MODELS = {
     "opt-125m": opt(768, 12, 12),
     "opt-350m": opt(1024, 24, 16, word_embed_proj_dim=512, do_layer_norm_before=False),
@@ -109,7 +119,8 @@ MODELS = {
     "gpt2-40b": gpt2_benchmark(8192, 50, 16),
     "gpt2-43b": gpt2_benchmark(8192, 53, 64),
     "gpt2-tiny": gpt2(64, 2, 4, vocab_size=512, n_positions=256),
-    "gpt2-small-bytes": gpt2(384, 6, 6, vocab_size=256, n_positions=256, bos_token_id=0, eos_token_id=0),
+    "gpt2-small-bytes": gpt2(384, 6, 6, vocab_size=256, n_positions=256, bos_token_id=0,
+                             eos_token_id=0),
     "llama-1b": llama(2048, 16, 32, 8, 8192, 128256, 8192, 500000.0, tie_word_embeddings=True),
     "llama-7b": llama(4096, 32, 32, 32, 11008, 32000, 4096, 10000.0),
     "llama-8b": llama(4096, 32, 32, 8, 14336, 128256, 8192, 500000.0),
@@ -128,14 +139,16 @@ MODELS = {
     "vit-b": vit(768, 12, 12, num_labels=1000),
     "vit-l": vit(1024, 24, 16, num_labels=1000),
     "vit-tiny": vit(64, 2, 4, image_size=32, patch_size=8, num_labels=10),
-    "resnet50": {"model_type": "resnet", "layers": [3, 4, 6, 3], "num_classes": 1000, "image_size": 224},
-    "resnet-tiny": {"model_type": "resnet", "layers": [1, 1, 1, 1], "num_classes": 10, "image_size": 64, "width_per_group": 8,
-                    "expansion": 1},
+    "resnet50": {"model_type": "resnet", "layers": [3, 4, 6, 3], "num_classes": 1000,
+                 "image_size": 224},
+    "resnet-tiny": {"model_type": "resnet", "layers": [1, 1, 1, 1], "num_classes": 10,
+                    "image_size": 64, "width_per_group": 8, "expansion": 1},
 }
-DTYPES = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "float16",
-          "fp16": "float16"}
-CLASSES = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM", "mixtral": "MixtralForCausalLM",
-           "bert": "BertForMaskedLM", "t5": "T5ForConditionalGeneration", "vit": "ViTForImageClassification"}
+DTYPES = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16",
+          "float16": "float16", "fp16": "float16"}
+CLASSES = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM",
+           "mixtral": "MixtralForCausalLM", "bert": "BertForMaskedLM",
+           "t5": "T5ForConditionalGeneration", "vit": "ViTForImageClassification"}
 # T5 has relative positions and no longest sequence; it was trained with 512.
 DEFAULT_SEQUENCE = {"t5": 512}
 
@@ -152,11 +165,12 @@ class NoTorch(Exception):
 
 
 def find_torch():
-    """Goes on under the Python that examples/setup.sh made when this one lacks what exporting needs: most systems'
-    python3, which `#!/usr/bin/env python3` finds, has no torch."""
+    """Goes on under the Python that examples/setup.sh made when this one lacks what exporting
+    needs: most systems' python3, which `#!/usr/bin/env python3` finds, has no torch."""
     missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
     own = ROOT / ".venv"
-    if missing and os.access(own / "bin/python3", os.X_OK) and pathlib.Path(sys.prefix).resolve() != own.resolve():
+    if (missing and os.access(own / "bin/python3", os.X_OK)
+        and pathlib.Path(sys.prefix).resolve() != own.resolve()):
         os.execv(own / "bin/python3", [str(own / "bin/python3"), *sys.argv])
     if missing:
         raise NoTorch(f"{sys.executable} has no {' and no '.join(missing)}")
@@ -167,15 +181,22 @@ def parse_arguments():
     for name in MODELS:
         families.setdefault(name.split("-")[0], []).append(name)
     models = "\n".join("  " + " ".join(names) for names in families.values())
-    parser = argparse.ArgumentParser(prog="export_hf.py", description=__doc__, epilog=EPILOGUE.format(models=models),
-                                     formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("model", metavar="NAME|CONFIG.json", help="a name from the list below (any case), or a file")
+    parser = argparse.ArgumentParser(prog="export_hf.py", description=__doc__,
+                                     epilog=EPILOGUE.format(models=models),
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     allow_abbrev=False)
+    parser.add_argument("model", metavar="NAME|CONFIG.json",
+                        help="a name from the list below (any case), or a file")
     parser.add_argument("output", metavar="OUT.pt", type=pathlib.Path)
     parser.add_argument("--dtype", default="float32", help="float32 (default), bfloat16, float16")
-    parser.add_argument("--batch", type=int, default=1, metavar="N", help="samples in the example input (default 1)")
-    parser.add_argument("--sequence", type=int, metavar="N", help="tokens of a sample (default: the model's longest)")
-    parser.add_argument("--dropout", type=float, metavar="P", help="every dropout probability (default: the configuration's)")
-    parser.add_argument("--meta", action="store_true", help="no weights: parameters on meta, buffers with their data")
+    parser.add_argument("--batch", type=int, default=1, metavar="N",
+                        help="samples in the example input (default 1)")
+    parser.add_argument("--sequence", type=int, metavar="N",
+                        help="tokens of a sample (default: the model's longest)")
+    parser.add_argument("--dropout", type=float, metavar="P",
+                        help="every dropout probability (default: the configuration's)")
+    parser.add_argument("--meta", action="store_true",
+                        help="no weights: parameters on meta, buffers with their data")
     parser.add_argument("--seed", type=int, default=0, help="of the random weights (default 0)")
     parser.add_argument("--force", action="store_true", help="replace OUT.pt if it exists")
     arguments = parser.parse_args()
@@ -209,17 +230,20 @@ def read_settings(model):
         return settings
     import difflib
     close = difflib.get_close_matches(model.lower(), MODELS, n=3)
-    raise UsageError(f"unknown model `{model}`" + (f": did you mean {', '.join(close)}?" if close else "; --help lists them"))
+    raise UsageError(f"unknown model `{model}`"
+                     + (f": did you mean {', '.join(close)}?" if close else "; --help lists them"))
 
 
 class InitRecorder:
-    """Notes how each parameter is initialised, by wrapping the functions of torch.nn.init while a model is built.
+    """Notes how each parameter is initialised, by wrapping the functions of torch.nn.init while a
+    model is built.
 
     With `skip`, nothing is drawn: parameters are on meta."""
 
     def __init__(self, skip):
         self.skip = skip
-        self.recipes = {}  # id of the parameter -> [parameter (kept alive: ids must not be used again), recipe]
+        # id of the parameter -> [parameter (kept alive: ids must not be used again), recipe]
+        self.recipes = {}
 
     def note(self, tensor, recipe):
         import torch
@@ -248,7 +272,8 @@ class InitRecorder:
         if name == "uniform_":
             return {"kind": "uniform", "low": float(a["a"]), "high": float(a["b"])}
         if name in ("constant_", "zeros_", "ones_"):
-            return {"kind": "constant", "value": {"zeros_": 0.0, "ones_": 1.0}.get(name, float(a.get("val", 0.0)))}
+            return {"kind": "constant",
+                    "value": {"zeros_": 0.0, "ones_": 1.0}.get(name, float(a.get("val", 0.0)))}
         if name in ("kaiming_normal_", "kaiming_uniform_"):
             fan = init._calculate_correct_fan(tensor, a["mode"])
             std = init.calculate_gain(a["nonlinearity"], a["a"]) / math.sqrt(fan)
@@ -265,8 +290,8 @@ class InitRecorder:
     def recording(self):
         import torch
         from transformers import initialization
-        names = ["normal_", "trunc_normal_", "uniform_", "constant_", "zeros_", "ones_", "kaiming_normal_",
-                 "kaiming_uniform_", "xavier_normal_", "xavier_uniform_"]
+        names = ["normal_", "trunc_normal_", "uniform_", "constant_", "zeros_", "ones_",
+                 "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_"]
         originals = {name: initialization.TORCH_INIT_FUNCTIONS[name] for name in names}
 
         def wrap(original):
@@ -277,13 +302,15 @@ class InitRecorder:
                 return original(tensor, *args, **kwargs)
             return recorded
 
-        # Parameters go to meta as they are registered, before anything is written to them; buffers keep their data.
+        # Parameters go to meta as they are registered, before anything is written to them; buffers
+        # keep their data.
         register = torch.nn.Module.register_parameter
 
         def register_on_meta(module, name, parameter):
             register(module, name, parameter)
             if parameter is not None and parameter.device.type != "meta":
-                meta = torch.nn.Parameter(parameter.detach().to("meta"), requires_grad=parameter.requires_grad)
+                meta = torch.nn.Parameter(parameter.detach().to("meta"),
+                                          requires_grad=parameter.requires_grad)
                 meta.__dict__.update(parameter.__dict__)
                 module._parameters[name] = meta
 
@@ -302,7 +329,8 @@ class InitRecorder:
                 setattr(torch.nn.init, name, original)
 
     def document(self, model):
-        """initialization.json (docs/formats/initialization.md), in the model's order; unknown parameters are left out."""
+        """initialization.json (docs/formats/initialization.md), in the model's order; unknown
+        parameters are left out."""
         parameters, unknown = [], []
         for name, parameter in model.named_parameters():
             recipe = self.recipes.get(id(parameter), (None, None))[1]
@@ -310,14 +338,18 @@ class InitRecorder:
                 parameters.append({"name": name, **recipe})
             else:
                 unknown.append(name)
-        return {"schema": "elixir.initialization", "schema_version": "1.0", "parameters": parameters}, unknown
+        return {"schema": "elixir.initialization", "schema_version": "1.0",
+                "parameters": parameters}, unknown
 
 
-def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, position_bias=None, **more):
-    """What transformers calls in place of its own attention: the fused operator with a causal flag or no mask.
+def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None,
+              position_bias=None, **more):
+    """What transformers calls in place of its own attention: the fused operator with a causal flag
+    or no mask.
 
-    Nothing is padded in training batches of equal length, so that no mask is needed; registering no mask function
-    makes transformers pass none. T5's relative position bias stays, as a dense additive mask (see patch_t5)."""
+    Nothing is padded in training batches of equal length, so that no mask is needed; registering no
+    mask function makes transformers pass none. T5's relative position bias stays, as a dense
+    additive mask (see patch_t5)."""
     import torch
     assert attention_mask is None
     dropped = [name for name in ("softcap", "s_aux") if more.get(name) is not None]
@@ -335,33 +367,38 @@ def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=No
 
 
 def patch_t5(model):
-    """Position biases are made once a stack, contiguous (fused attention wants a mask whose last stride is 1) and, in
-    the decoder, causal; cross-attention has none instead of zeros. Labels are shifted without assigning to a slice,
-    which would become a constant on meta that loses its value."""
+    """Position biases are made once a stack, contiguous (fused attention wants a mask whose last
+    stride is 1) and, in the decoder, causal; cross-attention has none instead of zeros. Labels are
+    shifted without assigning to a slice, which would become a constant on meta that loses its
+    value."""
     import torch
     from transformers.models.t5 import modeling_t5
 
     config = model.config
 
     def shift_right(labels):
-        shifted = torch.nn.functional.pad(labels[:, :-1], (1, 0), value=config.decoder_start_token_id)
+        shifted = torch.nn.functional.pad(labels[:, :-1], (1, 0),
+                                          value=config.decoder_start_token_id)
         return shifted.masked_fill(shifted == -100, config.pad_token_id)
     model._shift_right = shift_right
 
     for module in model.modules():
         if isinstance(module, modeling_t5.T5Attention) and module.has_relative_attention_bias:
             def compute_bias(query_length, key_length, module=module, **kwargs):
-                bias = modeling_t5.T5Attention.compute_bias(module, query_length, key_length, **kwargs)
+                bias = modeling_t5.T5Attention.compute_bias(module, query_length, key_length,
+                                                            **kwargs)
                 if module.is_decoder:
                     positions = torch.arange(key_length, device=bias.device)
-                    bias = bias.masked_fill(positions[None, :] > positions[:, None], torch.finfo(bias.dtype).min)
+                    bias = bias.masked_fill(positions[None, :] > positions[:, None],
+                                            torch.finfo(bias.dtype).min)
                 return bias.contiguous()
             module.compute_bias = compute_bias
         elif isinstance(module, modeling_t5.T5LayerCrossAttention):
             inner = module.EncDecAttention
 
             def forward(*args, inner=inner, position_bias=None, **kwargs):
-                output, _, weights = modeling_t5.T5Attention.forward(inner, *args, position_bias=NoBias, **kwargs)
+                output, _, weights = modeling_t5.T5Attention.forward(inner, *args,
+                                                                     position_bias=NoBias, **kwargs)
                 return output, None, weights
             inner.forward = forward
 
@@ -371,7 +408,8 @@ class NoBias:
 
 
 def build(settings, arguments, recorder):
-    """The model in training mode, with a forward that returns the loss; its inputs by name; its longest sequence."""
+    """The model in training mode, with a forward that returns the loss; its inputs by name; its
+    longest sequence."""
     import torch
     import transformers
     dtype = getattr(torch, arguments.dtype)
@@ -380,7 +418,8 @@ def build(settings, arguments, recorder):
         from torchvision.models.resnet import Bottleneck, ResNet
         if arguments.sequence:
             raise UsageError("--sequence is for text models")
-        block = type("Bottleneck", (Bottleneck,), {"expansion": settings["expansion"]}) if "expansion" in settings else Bottleneck
+        block = (type("Bottleneck", (Bottleneck,), {"expansion": settings["expansion"]})
+                 if "expansion" in settings else Bottleneck)
         before = torch.get_default_dtype()
         torch.set_default_dtype(dtype)
         try:
@@ -390,10 +429,13 @@ def build(settings, arguments, recorder):
         finally:
             torch.set_default_dtype(before)
         logits = model.forward
-        model.forward = lambda pixel_values, labels: torch.nn.functional.cross_entropy(logits(pixel_values), labels)
-        return model.train(), image_inputs(arguments, 3, settings["image_size"], settings["num_classes"], dtype)
+        model.forward = lambda pixel_values, labels: torch.nn.functional.cross_entropy(
+            logits(pixel_values), labels)
+        return model.train(), image_inputs(arguments, 3, settings["image_size"],
+                                           settings["num_classes"], dtype)
 
-    settings = {key: value for key, value in settings.items() if key not in ("architectures", "torch_dtype", "dtype", "transformers_version")}
+    settings = {key: value for key, value in settings.items()
+                if key not in ("architectures", "torch_dtype", "dtype", "transformers_version")}
     try:
         config = transformers.AutoConfig.for_model(**settings)
     except (ValueError, TypeError) as error:
@@ -401,10 +443,13 @@ def build(settings, arguments, recorder):
     class_name = (arguments.architectures or [CLASSES.get(kind)])[0]
     cls = getattr(transformers, class_name or "", None)
     if cls is None:
-        raise UsageError(f"{arguments.model}: no class for model_type `{kind}`: give `architectures`, for example [\"GPT2LMHeadModel\"]")
+        raise UsageError(
+            f"{arguments.model}: no class for model_type `{kind}`: give `architectures`, for "
+            f"example [\"GPT2LMHeadModel\"]")
     for key, value in config.to_dict().items():
-        if arguments.dropout is not None and isinstance(value, (int, float)) and not isinstance(value, bool) and (
-                "dropout" in key or key.endswith("pdrop")):
+        if (arguments.dropout is not None and isinstance(value, (int, float))
+            and not isinstance(value, bool) and (
+                     "dropout" in key or key.endswith("pdrop"))):
             setattr(config, key, arguments.dropout)
     config.use_cache = False
     transformers.AttentionInterface.register("elixir", attention)
@@ -413,7 +458,8 @@ def build(settings, arguments, recorder):
     model.train()
     if kind == "opt":
         if config.layerdrop:
-            raise UsageError("layerdrop skips layers at random: such a model has no one step to export")
+            raise UsageError(
+                "layerdrop skips layers at random: such a model has no one step to export")
         # Only this module's own flag: it would draw a number a layer to decide whether to skip it.
         model.model.decoder.training = False
     if kind == "t5":
@@ -423,19 +469,25 @@ def build(settings, arguments, recorder):
     if hasattr(config, "image_size"):
         if arguments.sequence:
             raise UsageError("--sequence is for text models")
-        model.forward = lambda pixel_values, labels: forward(model, pixel_values=pixel_values, labels=labels).loss
-        return model, image_inputs(arguments, config.num_channels, config.image_size, config.num_labels, dtype)
+        model.forward = lambda pixel_values, labels: forward(model, pixel_values=pixel_values,
+                                                             labels=labels).loss
+        return model, image_inputs(arguments, config.num_channels, config.image_size,
+                                   config.num_labels, dtype)
 
     longest = getattr(config, "max_position_embeddings", None) if kind != "t5" else None
-    if longest and any(hasattr(module, "create_position_ids_from_input_ids") for module in model.modules()):
-        longest -= config.pad_token_id + 1  # as in RoBERTa, the first position is behind the padding's
+    if (longest and any(hasattr(module, "create_position_ids_from_input_ids")
+                        for module in model.modules())):
+        # as in RoBERTa, the first position is behind the padding's
+        longest -= config.pad_token_id + 1
     sequence = arguments.sequence or longest or DEFAULT_SEQUENCE.get(kind, 512)
     if longest and sequence > longest:
         raise UsageError(f"--sequence {sequence} is longer than the model's {longest} positions")
     generator = torch.Generator().manual_seed(arguments.seed)
-    tokens = [torch.randint(config.vocab_size, (arguments.batch, sequence), generator=generator) for _ in range(2)]
+    tokens = [torch.randint(config.vocab_size, (arguments.batch, sequence), generator=generator)
+              for _ in range(2)]
     if kind in ("t5",) or kind == "bert":
-        model.forward = lambda input_ids, labels: forward(model, input_ids=input_ids, labels=labels).loss
+        model.forward = lambda input_ids, labels: forward(model, input_ids=input_ids,
+                                                          labels=labels).loss
         return model, {"input_ids": tokens[0], "labels": tokens[1]}
     model.forward = lambda input_ids: forward(model, input_ids=input_ids, labels=input_ids).loss
     return model, {"input_ids": tokens[0]}
@@ -444,13 +496,14 @@ def build(settings, arguments, recorder):
 def image_inputs(arguments, channels, size, classes, dtype):
     import torch
     generator = torch.Generator().manual_seed(arguments.seed)
-    return {"pixel_values": torch.randn(arguments.batch, channels, size, size, generator=generator).to(dtype),
+    return {"pixel_values": torch.randn(arguments.batch, channels, size, size,
+                                        generator=generator).to(dtype),
             "labels": torch.randint(classes, (arguments.batch,), generator=generator)}
 
 
 def trace(model, inputs, on_meta):
-    """The traced module, its buffers as before: tracing runs a step, which changes running means. With `on_meta` the step
-    computes nothing."""
+    """The traced module, its buffers as before: tracing runs a step, which changes running means.
+    With `on_meta` the step computes nothing."""
     import torch
     buffers = {}
     for path, module in model.named_modules():
@@ -460,12 +513,15 @@ def trace(model, inputs, on_meta):
                 module._buffers[name] = buffer.to("meta") if on_meta else buffer.clone()
     if on_meta:
         inputs = {name: tensor.to("meta") for name, tensor in inputs.items()}
-        meta_kernels = torch.library.Library("aten", "IMPL", "Meta")  # for as long as this function runs
+        # for as long as this function runs
+        meta_kernels = torch.library.Library("aten", "IMPL", "Meta")
         meta_kernels.impl("_grouped_mm", grouped_mm_on_meta, allow_override=True)
-        # PyTorch's own `convolution` on meta neither accepts sizes that are traced nor calls `_convolution`, which a trace keeps.
+        # PyTorch's own `convolution` on meta neither accepts sizes that are traced nor calls
+        # `_convolution`, which a trace keeps.
         flags = torch.backends.cudnn
         meta_kernels.impl("convolution", lambda *operands: torch.ops.aten._convolution(
-            *operands, flags.benchmark, flags.deterministic, flags.enabled, flags.allow_tf32), allow_override=True)
+            *operands, flags.benchmark, flags.deterministic, flags.enabled, flags.allow_tf32),
+                          allow_override=True)
         meta_kernels.impl("_convolution", convolution_on_meta, allow_override=True)
     with repeats_as_numbers():
         traced = torch.jit.trace(model, tuple(inputs.values()), check_trace=False)
@@ -479,11 +535,13 @@ def trace(model, inputs, on_meta):
 
 
 def grouped_experts(module, hidden_states, top_k_index, top_k_weights):
-    """What transformers calls in place of its own experts: each expert's rows in one product of `grouped_mm`.
+    """What transformers calls in place of its own experts: each expert's rows in one product of
+    `grouped_mm`.
 
-    Its default form chooses sizes by the data, which no trace keeps; `batched_mm` copies an expert's weights for each of its
-    rows. Here rows are sorted by expert, and the product gets the row at which each expert ends, as data. The arithmetic is that
-    of transformers' `grouped_mm`, but for the order of sums; the operators are the same on CPU, GPU and meta, and deterministic.
+    Its default form chooses sizes by the data, which no trace keeps; `batched_mm` copies an
+    expert's weights for each of its rows. Here rows are sorted by expert, and the product gets the
+    row at which each expert ends, as data. The arithmetic is that of transformers' `grouped_mm`,
+    but for the order of sums; the operators are the same on CPU, GPU and meta, and deterministic.
     hidden_states: (tokens, width); top_k_index, top_k_weights: (tokens, chosen)."""
     import torch
     chosen = top_k_index.size(-1)
@@ -496,24 +554,29 @@ def grouped_experts(module, hidden_states, top_k_index, top_k_weights):
         weights = getattr(module, name)
         weights = weights if module.is_transposed else weights.transpose(-2, -1)
         product = torch.nn.functional.grouped_mm(rows.to(weights.dtype), weights, offs=ends)
-        return product + getattr(module, f"{name}_bias")[experts[order]] if module.has_bias else product
+        return (product + getattr(module, f"{name}_bias")[experts[order]]
+                if module.has_bias else product)
 
     rows = hidden_states[torch.div(order, chosen, rounding_mode="floor")]
-    rows = module._apply_gate(project(rows, "gate_up_proj")) if module.has_gate else module.act_fn(project(rows, "up_proj"))
+    rows = (module._apply_gate(project(rows, "gate_up_proj"))
+            if module.has_gate else module.act_fn(project(rows, "up_proj")))
     rows = project(rows, "down_proj") * top_k_weights.reshape(-1)[order].unsqueeze(-1)
     rows = rows[torch.argsort(order)].view(-1, chosen, hidden_states.size(-1))
     return rows.sum(dim=1).to(hidden_states.dtype)
 
 
 def grouped_mm_on_meta(left, right, offs=None, bias=None, out_dtype=None):
-    """The result of groups of rows by matrices, in any dtype; PyTorch's own has bf16 alone. Its rows begin at multiples of 16 bytes."""
+    """The result of groups of rows by matrices, in any dtype; PyTorch's own has bf16 alone. Its
+    rows begin at multiples of 16 bytes."""
     rows, columns = left.size(0), right.size(-1)
     alignment = 16 // left.element_size()
     return left.new_empty_strided((rows, columns), (-(-columns // alignment) * alignment, 1))
 
 
-def convolution_on_meta(image, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *flags):
-    """The result of a convolution over any number of dimensions; sizes as torch.nn.Conv2d and ConvTranspose2d give them."""
+def convolution_on_meta(image, weight, bias, stride, padding, dilation, transposed, output_padding,
+                        groups, *flags):
+    """The result of a convolution over any number of dimensions; sizes as torch.nn.Conv2d and
+    ConvTranspose2d give them."""
     def at(values, dimension):
         return values[dimension] if len(values) > 1 else values[0]
 
@@ -521,29 +584,34 @@ def convolution_on_meta(image, weight, bias, stride, padding, dilation, transpos
     for i in range(image.dim() - 2):
         kernel = at(dilation, i) * (weight.size(2 + i) - 1) + 1
         if transposed:
-            sizes.append((image.size(2 + i) - 1) * at(stride, i) - 2 * at(padding, i) + kernel + at(output_padding, i))
+            sizes.append((image.size(2 + i) - 1) * at(stride, i) - 2 * at(padding, i) + kernel
+                         + at(output_padding, i))
         else:
             sizes.append((image.size(2 + i) + 2 * at(padding, i) - kernel) // at(stride, i) + 1)
     return image.new_empty(sizes)
 
 
 def choose_experts_form(model):
-    """Experts as `grouped_experts` has them. Its products read rows of multiples of 16 bytes; others are batched."""
+    """Experts as `grouped_experts` has them. Its products read rows of multiples of 16 bytes;
+    others are batched."""
     from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
     experts = [module for module in model.modules() if hasattr(module, "_apply_gate")]
     if not experts:
         return
     ALL_EXPERTS_FUNCTIONS.register("grouped_mm", grouped_experts)
     aligned = all(size * weights.element_size() % 16 == 0 for module in experts
-                  for weights in module.parameters(recurse=False) if weights.dim() == 3 for size in weights.shape[1:])
-    owner = next(module for module in model.modules() if hasattr(module, "set_experts_implementation"))
+                  for weights in module.parameters(recurse=False) if weights.dim() == 3
+                  for size in weights.shape[1:])
+    owner = next(module for module in model.modules()
+                 if hasattr(module, "set_experts_implementation"))
     owner.set_experts_implementation("grouped_mm" if aligned else "batched_mm")
 
 
 @contextlib.contextmanager
 def repeats_as_numbers():
-    """For `batched_mm`. A size is a tensor on the CPU while it is traced. As the number of repeats of experts' tokens it would stay
-    one, and LibTorch does not run that with the model on a GPU. It becomes a number."""
+    """For `batched_mm`. A size is a tensor on the CPU while it is traced. As the number of repeats
+    of experts' tokens it would stay one, and LibTorch does not run that with the model on a GPU. It
+    becomes a number."""
     import torch
     original = torch.Tensor.repeat_interleave
 
@@ -560,11 +628,13 @@ def repeats_as_numbers():
 
 
 def rewrite_devices(block):
-    """Tracing writes the device into the graph: `meta` becomes `cpu`, as if real tensors had been traced."""
+    """Tracing writes the device into the graph: `meta` becomes `cpu`, as if real tensors had been
+    traced."""
     for node in block.nodes():
         for inner in node.blocks():
             rewrite_devices(inner)
-        if node.kind() == "prim::Constant" and node.output().type().kind() == "DeviceObjType" and node.s("value") == "meta":
+        if (node.kind() == "prim::Constant" and node.output().type().kind() == "DeviceObjType"
+            and node.s("value") == "meta"):
             node.s_("value", "cpu")
 
 
@@ -577,7 +647,8 @@ def export(arguments):
     try:
         import torch
         import transformers
-    except (ImportError, OSError, ValueError) as error:  # ValueError: torch, when a library of CUDA's is not there
+    # ValueError: torch, when a library of CUDA's is not there
+    except (ImportError, OSError, ValueError) as error:
         raise NoTorch(f"{sys.executable} cannot load torch and transformers: {error}") from error
     transformers.logging.set_verbosity_error()
     torch.manual_seed(arguments.seed)
@@ -598,9 +669,11 @@ def export(arguments):
         torch.jit.save(traced, temporary, _extra_files=extra)
         os.replace(temporary, arguments.output)
 
-    shapes = ", ".join(f"{name} {str(tensor.dtype)[6:]}[{','.join(map(str, tensor.shape))}]" for name, tensor in inputs.items())
+    shapes = ", ".join(f"{name} {str(tensor.dtype)[6:]}[{','.join(map(str, tensor.shape))}]"
+                       for name, tensor in inputs.items())
     print(f"{arguments.output}: {count:,} parameters, {arguments.dtype}, {shapes}, "
-          f"{arguments.output.stat().st_size / 1e6:.1f} MB{' (no weights)' if arguments.meta else ''}")
+          f"{arguments.output.stat().st_size / 1e6:.1f} "
+          f"MB{' (no weights)' if arguments.meta else ''}")
 
 
 def main():
@@ -610,9 +683,12 @@ def main():
         print(f"export_hf.py: {error}", file=sys.stderr)
         return 2
     except NoTorch as error:
-        print(f"export_hf.py: {error}\n  = help: run {ROOT}/examples/setup.sh: this script finds the Python that it makes\n"
-              "  = help: or start it with a Python that has torch 2.11.0 and transformers: PYTHON export_hf.py …",
-              file=sys.stderr)
+        print(
+            f"export_hf.py: {error}\n  = help: run {ROOT}/examples/setup.sh: this script finds the "
+            f"Python that it makes\n"
+            "  = help: or start it with a Python that has torch 2.11.0 and transformers: PYTHON "
+            "export_hf.py …",
+            file=sys.stderr)
         return 3
     except OSError as error:
         print(f"export_hf.py: {error}", file=sys.stderr)

@@ -78,8 +78,8 @@ struct AdamArrays {
 [[nodiscard]] std::size_t moved_bytes(const AdamArrays& arrays);
 
 /// How a pass handles values that are not finite. With a loss scale, all gradients are checked
-/// before the first pass (gradient.h), so that a step with such a value changes no state. Without a
-/// loss scale, the passes detect them while they run, and the caller must stop.
+/// before the first pass (gradient.h), so that a step with a value that is not finite changes no
+/// state. Without a loss scale, the passes detect them while they run, and the caller must stop.
 struct FoundInfinity {
   const std::uint32_t* skip = nullptr;  ///< if not 0, the pass reads and writes nothing
   /// A pass that writes parameters sets it to 1 when a parameter or a second moment, as it is

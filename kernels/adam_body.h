@@ -111,10 +111,10 @@ template <class Simd, Element kType>
 }
 
 /// One block, starting at element `at`. `suspect` becomes NaN in every lane whose parameter or
-/// second moment is not finite once it is stored. A gradient that is not finite makes such a
-/// parameter, and so does an infinite first moment. An infinite second moment does not: its
-/// parameter only stops moving. A pass over moments alone leaves it: the one over parameters has
-/// looked.
+/// second moment is not finite once it is stored. A gradient that is not finite makes the parameter
+/// not finite, and so does an infinite first moment. An infinite second moment does not: its
+/// parameter only stops moving. A pass over moments alone leaves `suspect` as it is, because the
+/// pass over parameters has looked.
 template <class Simd, Element kGradient, Form kForm, Element kMoment>
 [[gnu::always_inline]] inline void adam_block(const TypedArrays<kGradient, kForm, kMoment>& arrays,
                                               std::size_t at,

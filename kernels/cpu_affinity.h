@@ -16,9 +16,10 @@ namespace elixir::kernels {
 struct CpuRange {
   int first = 0, count = 1;
 };
-/// Those of a rank with a GPU on which AdamW's threads run. Of eight and more the first one is left
-/// to the threads that issue the GPU's work: they need a third of a CPU, but at once. While one
-/// waits for AdamW's time slice of some milliseconds, the GPU waits, and with it all ranks.
+/// The CPUs on which AdamW's threads run, out of `of_rank`, the CPUs of a rank with a GPU. If there
+/// are eight or more, the first one is left to the threads that issue the GPU's work: they need a
+/// third of a CPU, but at once. A thread that waits out AdamW's time slice of some milliseconds
+/// keeps the GPU waiting, and all ranks with it.
 [[nodiscard]] CpuRange adam_cpus(CpuRange of_rank);
 
 /// Binds the calling thread to `cpu`. Returns false when the system refuses.

@@ -25,7 +25,7 @@ float value_at(const void* values, Element type, std::size_t position, const Ker
   return value;
 }
 
-/// Of all classes.
+/// The sum of all classes' weights.
 double sum_weights(const CrossEntropyRows& of) {
   if (of.weights == nullptr) return static_cast<double>(of.classes);
   double sum = 0;

@@ -89,7 +89,7 @@ inline constexpr std::size_t kStatistics = 3;
 /// Targets must be valid. Several threads may work on different rows.
 void cross_entropy_cpu(
     const CrossEntropyRows& of, std::size_t begin, std::size_t end, float* statistics, Isa isa);
-/// Of all rows, from their statistics.
+/// The loss of all rows, from their statistics.
 [[nodiscard]] LossSum sum_losses(const CrossEntropyRows& of, const float* statistics);
 /// Replaces the logits of rows `begin` to `end` - 1 with their gradients. `weight` is the sum of
 /// weights that the loss came with.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Softmax cross entropy on the GPU (cross_entropy.h). One block per row. Sums run in a fixed order,
-// so that the bits are the same in every run; they are not those of the CPU.
+// so that the bits are the same in every run; the CPU's bits differ.
 #include "kernels/cuda_element.cuh"
 #include "kernels/cuda_kernels.h"
 #include "kernels/cuda_launch.h"

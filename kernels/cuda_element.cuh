@@ -59,7 +59,7 @@ __device__ __forceinline__ std::uint32_t lower_half(float value) {
   return (bits & 0x7FFFFFFFU) > 0x7F800000U ? 0U : bits & 0xFFFFU;
 }
 
-/// Of elements as they are stored.
+/// The fp32 value of an element as it is stored.
 template <Element kType>
 __device__ __forceinline__ float widen(typename Stored<kType>::Type stored) {
   if constexpr (kType == Element::kFloat32) {

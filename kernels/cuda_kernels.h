@@ -38,8 +38,8 @@ void sum_squares_cuda(const void* gradient,
                       float* sums,
                       CudaStream stream,
                       std::uint32_t* found_infinity = nullptr);
-/// Likewise for each of `parts`, in as few launches as possible: beside a matrix product each of
-/// them waits for multiprocessors, however small it is.
+/// The same for each of `parts`, in as few launches as possible: beside a matrix product, each
+/// launch waits for multiprocessors, however small it is.
 void sum_squares_of_parts_cuda(const void* gradients,
                                Element type,
                                std::span<const SummedPart> parts,

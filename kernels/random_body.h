@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Random numbers on the CPU, written once over Simd (kernel_body.h). random.h specifies them. The
-// polynomials are those of Cephes' logf, sinf and cosf (about one unit in the last place). They,
-// and every fused operation, are part of the specification.
+// polynomials come from Cephes' logf, sinf and cosf (about one unit in the last place). The
+// polynomials and every fused operation are part of the specification.
 
 #include <cstddef>
 #include <cstdint>

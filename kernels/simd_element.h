@@ -72,7 +72,7 @@ void store_as(Stored<kType>* to, typename Simd::Float value) {
   }
 }
 
-/// Stores bypassing the caches. `to` must be aligned to the vector. fp32 has no such store: its
+/// Stores bypassing the caches. `to` must be aligned to the vector. fp32 cannot bypass them: its
 /// line is read first.
 template <class Simd, Element kType>
 void stream_as(Stored<kType>* to, typename Simd::Float value) {

@@ -173,7 +173,7 @@ void launch(const SummedArrays& of, std::span<const SummedPart> squares, CudaStr
   cuda::check_launch("sum_parts_cuda");
 }
 
-/// Sums in the type of the parts or in fp32; only those in fp32 are added to.
+/// Sums in the type of the parts or in fp32; only sums in fp32 are added to.
 template <Element kType>
 void sum_typed(const SummedArrays& of,
                Element to_type,

@@ -2,20 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 #
-# Checks what the tests do not see: formatting, include rules, sources and headers that compile alone (with clang++), schemas,
-# shell scripts, links between documents, clang-tidy, and tests under AddressSanitizer, UBSan and ThreadSanitizer (sanitizers_torch: of the half
-# that includes LibTorch; it takes as long as all others together).
+# Checks what the tests do not see: formatting, lines of at most 100 columns, include rules, sources
+# and headers that compile alone (with clang++), schemas, shell and Python scripts, links between
+# documents, clang-tidy, and tests under AddressSanitizer, UBSan and ThreadSanitizer
+# (sanitizers_torch: of the half that includes LibTorch; it takes as long as all others together).
 #
 #   tests/check.sh              all checks
 #   tests/check.sh format tidy  only these; `--list` names them
 #
-# A check whose tool is missing is waived with a message; with CI set in the environment it fails. A check without anything
-# to look at fails. tests/checks/check_test.py sees each of them fail.
+# A check whose tool is missing is waived with a message; with CI set in the environment it fails. A
+# check without anything to look at fails. tests/checks/check_test.py sees each of them fail.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-all_checks=(format includes alone schemas scripts links tidy sanitizers sanitizers_torch)
+all_checks=(format columns includes alone schemas scripts links tidy sanitizers sanitizers_torch)
 
 if [ "${1:-}" = --list ]; then
   printf '%s\n' "${all_checks[@]}"
@@ -64,10 +65,24 @@ check_format() {
   }
 }
 
+# No line is longer than 100 columns. Exceptions: a line with a web address, and in C++ a row of a
+# table that begins with a string (clang-format has broken every other line).
+check_columns() {
+  local files long
+  files=$(sources '\.(h|cc|cu|cuh|py|sh)$|^\.ci/|(^|/)meson(\.build|_options\.txt)$')
+  long=$(LC_ALL=C.UTF-8 xargs grep -HnE '.{101}' <<<"$files" |
+    grep -vE 'https?://|^[^:]*\.(h|cc|cu|cuh):[0-9]+: *[{(]*R?"' || [ $? -lt 124 ])
+  [ -z "$long" ] || {
+    printf 'longer than 100 columns:\n%s\n' "$long"
+    return 1
+  }
+}
+
 check_includes() { "$python" build-aux/check_includes.py "$root"; }
 
-# configure_to_read DIRECTORY ARGUMENTS…: a build by clang++ of which only the compile commands are wanted, with the headers
-# and sources that a build generates. Sources may have come or gone since the folder was made.
+# configure_to_read DIRECTORY ARGUMENTS…: a build by clang++ of which only the compile commands are
+# wanted, with the headers and sources that a build generates. Sources may have come or gone since
+# the folder was made.
 configure_to_read() {
   CXX=clang++-14 configure "$@" --buildtype=plain || return 1
   "$ninja" -C "$1" --quiet build.ninja || return 1
@@ -77,9 +92,9 @@ configure_to_read() {
   [ -z "$generated" ] || "$ninja" -C "$1" --quiet $generated
 }
 
-# Every source and every header of lib/, kernels/ and tools/ compiles alone, with clang++: the build compiles sources a
-# dozen at a time, where an include that is missing in one may stand in another. A header that a source of its own includes
-# first is checked with it; the others one by one.
+# Every source and every header of lib/, kernels/ and tools/ compiles alone, with clang++: the build
+# compiles sources a dozen at a time, where an include that is missing in one may stand in another.
+# A header that a source of its own includes first is checked with it; the others one by one.
 check_alone() {
   need clang++-14 clang-14 || return $?
   local headers
@@ -101,9 +116,11 @@ check_scripts() {
   scripts=$(sources '\.sh$|^\.ci/')
   while read -r script; do bash -n "$script"; done <<<"$scripts"
   python_files=$(sources '\.py$')
-  xargs "$python" -c 'import ast, sys; [ast.parse(open(p, encoding="utf-8").read(), p) for p in sys.argv[1:]]' <<<"$python_files"
+  xargs "$python" -c 'import ast, sys
+for path in sys.argv[1:]: ast.parse(open(path, encoding="utf-8").read(), path)' <<<"$python_files"
   # grep -L: exit status 1 when every file has the line.
-  absent=$(sources '\.(h|cc|cu|cuh|py|sh)$' | { xargs grep -L 'SPDX-License-Identifier: Apache-2.0' || [ $? -lt 124 ]; })
+  absent=$(sources '\.(h|cc|cu|cuh|py|sh)$' |
+    { xargs grep -L 'SPDX-License-Identifier: Apache-2.0' || [ $? -lt 124 ]; })
   [ -z "$absent" ] || {
     printf 'no SPDX line in: %s\n' "$absent"
     return 1
@@ -125,9 +142,10 @@ configure() {
   fi
 }
 
-# clang-tidy reads sources a dozen at a time, as they are compiled; clang's analyzer looks into sources that another includes.
-# Findings go to stdout; stderr only counts suppressed ones. The path-sensitive analysis is for the planning half alone:
-# with LibTorch's headers it takes most of a minute a file.
+# clang-tidy reads sources a dozen at a time, as they are compiled; clang's analyzer looks into
+# sources that another includes. Findings go to stdout; stderr only counts suppressed ones. The
+# path-sensitive analysis is for the planning half alone: with LibTorch's headers it takes most of a
+# minute a file.
 check_tidy() {
   local status=0 half checks files
   need clang-tidy-14 || return $?
@@ -143,18 +161,21 @@ check_tidy() {
   return $status
 }
 
-# What both halves' builds have in common. clang links the sanitizers' runtime into executables alone: libraries are left with
-# undefined symbols. They are not optimized: clang would take 2.4 times as long for it, which is more than the tests win.
+# What both halves' builds have in common. clang links the sanitizers' runtime into executables
+# alone: libraries are left with undefined symbols. They are not optimized: clang would take 2.4
+# times as long for it, which is more than the tests win.
 sanitized() {
-  CXX=clang++-14 configure "$1" --unity=on -Dunity_size=12 --buildtype=plain -Db_lundef=false "${@:2}"
+  CXX=clang++-14 configure "$1" --unity=on -Dunity_size=12 --buildtype=plain \
+    -Db_lundef=false "${@:2}"
 }
 
-# under_address_sanitizer DIRECTORY NAME…: the tests in C++, without the named ones. (What scripts do with whole tools is not
-# worth the time.) `meson test` builds what they need and no more. Fuzzers run under sanitizers for as long as one likes by
-# tests/fuzz/libfuzzer.sh.
+# under_address_sanitizer DIRECTORY NAME…: the tests in C++, without the named ones. (What scripts
+# do with whole tools is not worth the time.) `meson test` builds what they need and no more.
+# Fuzzers run under sanitizers for as long as one likes by tests/fuzz/libfuzzer.sh.
 under_address_sanitizer() {
   local tests
-  "$ninja" -C "$1" --quiet build.ninja || return 1  # tests may have come or gone since the folder was made
+  # Tests may have come or gone since the folder was made.
+  "$ninja" -C "$1" --quiet build.ninja || return 1
   tests=$("$meson" introspect --tests "$1" | "$python" -c '
 import json, sys
 for test in json.load(sys.stdin):
@@ -166,11 +187,14 @@ for test in json.load(sys.stdin):
     return 1
   }
   # shellcheck disable=SC2086  # a list of names
-  ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$root/build-aux/lsan.supp:print_suppressions=0 \
-    UBSAN_OPTIONS=print_stacktrace=1 "$meson" test -C "$1" --quiet --print-errorlogs --timeout-multiplier 8 $tests
+  ASAN_OPTIONS=detect_leaks=1 \
+    LSAN_OPTIONS=suppressions=$root/build-aux/lsan.supp:print_suppressions=0 \
+    UBSAN_OPTIONS=print_stacktrace=1 \
+    "$meson" test -C "$1" --quiet --print-errorlogs --timeout-multiplier 8 $tests
 }
 
-# The tests of the planning half under AddressSanitizer and UBSan, then those of threads under ThreadSanitizer.
+# The tests of the planning half under AddressSanitizer and UBSan, then those of threads under
+# ThreadSanitizer.
 check_sanitizers() {
   need clang++-14 clang-14 || return $?
   sanitized build-asan -Dcuda=disabled -Dtorch=disabled -Dsanitizer=address || return 1
@@ -178,13 +202,16 @@ check_sanitizers() {
   # recorded-programs: profiles of whole models, for minutes.
   under_address_sanitizer build-asan recorded-programs || return 1
   local -x TSAN_OPTIONS=second_deadlock_stack=1
-  "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 lanes task-order host-operations thread-pool parallel || return 1
-  # One search whose choices of activations are searched at the same time. All of them would take half an hour.
+  "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 \
+    lanes task-order host-operations thread-pool parallel || return 1
+  # One search whose choices of activations are searched at the same time. All of them would take
+  # half an hour.
   "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 search \
     --test-args=--gtest_filter=Search.OffloadsWhereActivationsDoNotFit
 }
 
-# The tests of the half that includes LibTorch, which is not instrumented itself, under AddressSanitizer and UBSan.
+# The tests of the half that includes LibTorch, which is not instrumented itself, under
+# AddressSanitizer and UBSan.
 check_sanitizers_torch() {
   need clang++-14 clang-14 || return $?
   sanitized build-asan-torch -Dcuda=disabled -Dsanitizer=address || return 1
@@ -195,7 +222,8 @@ check_sanitizers_torch() {
 failed=()
 for name in "${chosen[@]}"; do
   begun=$SECONDS
-  # Not `output=$(…) || status=$?`: behind `||` bash goes on after a command that fails, in the whole function.
+  # Not `output=$(…) || status=$?`: behind `||` bash goes on after a command that fails, in the
+  # whole function.
   set +e
   output=$(set -e; "check_$name" 2>&1)
   status=$?

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""lib/core/error.h and docs/errors.md agree: every code has exactly one section, in order, with what to do; no section is
-without a code; the group fixes the exit code that the group's heading states. Usage: check_error_docs.py SOURCE_ROOT"""
+"""lib/core/error.h and docs/errors.md agree: every code has exactly one section, in order, with
+what to do; no section is without a code; the group fixes the exit code that the group's heading
+states. Usage: check_error_docs.py SOURCE_ROOT"""
 import pathlib
 import re
 import sys
@@ -22,7 +23,8 @@ for code in codes:
         problems.append(f"lib/core/error.h: {code} is used twice")
     if documented.count(code) != 1:
         problems.append(f"docs/errors.md: {code} has {documented.count(code)} sections, not 1")
-problems += [f"docs/errors.md: {code} is no code of lib/core/error.h" for code in documented if code not in codes]
+problems += [f"docs/errors.md: {code} is no code of lib/core/error.h" for code in documented
+             if code not in codes]
 if documented != sorted(documented):
     problems.append("docs/errors.md: sections are not in order")
 for heading in re.findall(r"^## .*", text, re.MULTILINE):
@@ -37,7 +39,8 @@ for code, title, body in sections:
         problems.append(f"docs/errors.md: {code} does not say what to do")
 exits = {"01": 2, "02": 2, "03": 2, "04": 2, "05": 2, "06": 3, "07": 4, "09": 70}
 for group, code in exits.items():
-    if any(c[2:4] == group for c in codes) and not re.search(rf"^# EX{group}nn — .*\(exit code {code}\)$", text, re.MULTILINE):
+    if (any(c[2:4] == group for c in codes)
+        and not re.search(rf"^# EX{group}nn — .*\(exit code {code}\)$", text, re.MULTILINE)):
         problems.append(f"docs/errors.md: no heading `# EX{group}nn — … (exit code {code})`")
 if problems:
     sys.exit("\n".join(problems))

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Every schema in schemas/ is valid JSON Schema (draft 2020-12), accepts its valid examples and refuses its invalid ones.
+"""Every schema in schemas/ is valid JSON Schema (draft 2020-12), accepts its valid examples and
+refuses its invalid ones.
 
-Layout: schemas/NAME.schema.json, schemas/examples/valid/NAME*.json, schemas/examples/invalid/NAME*.json. Shipped
-profiles are examples of `hardware`. Usage: check_schemas.py SOURCE_ROOT"""
+Layout: schemas/NAME.schema.json, schemas/examples/valid/NAME*.json,
+schemas/examples/invalid/NAME*.json. Shipped profiles are examples of `hardware`.
+Usage: check_schemas.py SOURCE_ROOT"""
 import json
 import pathlib
 import sys

@@ -189,28 +189,22 @@ Answer work(const Options& options, Context& context) {
 }
 
 constexpr const char* kDetails =
-    "Every figure in the document has its median, its spread (third minus first quartile over the\n"
-    "median), the number of samples and the method. Nothing is a constant; what cannot be "
-    "measured\n"
-    "here is left out with the reason, which is not an error. docs/metrics.md explains each "
-    "figure.\n"
+    "Every figure in the document has its median, its spread (third minus first quartile over\n"
+    "the median), the number of samples and the method. Nothing is a constant; what cannot be\n"
+    "measured here is left out with the reason, which is not an error. docs/metrics.md\n"
+    "explains each figure.\n"
     "\n"
-    "--operators runs every distinct operator call of a program on this machine and adds its time\n"
-    "and the memory it needs besides its results. Predictions are then made of measured times, "
-    "and\n"
-    "predicted memory on the CPU device is exact. With --into the results join an existing "
-    "profile\n"
-    "of this machine, and that file is replaced unless -o names another.\n"
+    "--operators runs every distinct operator call of a program on this machine and adds its\n"
+    "time and the memory it needs besides its results. Predictions are then made of measured\n"
+    "times, and predicted memory on the CPU device is exact. With --into the results join an\n"
+    "existing profile of this machine, and that file is replaced unless -o names another.\n"
     "\n"
-    "--run makes the figures those of a step: a run's trace.json says what its tasks took beside "
-    "each\n"
-    "other, in the memory that it has. Searching again with the corrected profile finds a plan "
-    "that\n"
-    "suits them.\n"
+    "--run corrects the figures by a run of elixir-train: its trace.json says how long tasks\n"
+    "take beside each other, in the memory of a training. Search again with the corrected\n"
+    "profile.\n"
     "\n"
-    "LibTorch's number of threads (OMP_NUM_THREADS) is the number of threads measured with. "
-    "Measure\n"
-    "on an otherwise idle machine. Clocks, power and GPU settings are never changed.";
+    "LibTorch's number of threads (OMP_NUM_THREADS) is the number of threads measured with.\n"
+    "Measure on an otherwise idle machine. Clocks, power and GPU settings are never changed.";
 
 }  // namespace
 }  // namespace elixir::tools
@@ -275,7 +269,7 @@ int main(int argc, char** argv) {
         .text("--profile",
               "PROFILE",
               &options.run.profile,
-              "the model's profile that it was made for")
+              "the model's profile that the plan was made for")
         .reads();
     flags.group("Output");
     flags.text("--name", "NAME", &options.name, "name of the profile")

@@ -306,16 +306,17 @@ int main(int argc, char** argv) {
   info.details =
       "A flag goes before the same limit in the budget document. A limited figure that a document "
       "does not have is a failure (\"not known\"), unless a document of the other kind, of the "
-      "same "
-      "program and checked in the same run, answers it: plans have step time and host memory, "
-      "profiles parameters and activations.\n\n"
+      "same program and checked in the same run, answers it: plans have step time and host "
+      "memory, profiles parameters and activations.\n"
+      "\n"
       "--require exact allows no measured and no modelled call, --require measured no modelled "
-      "one; "
-      "the report lists them by operator and module. A profile that does not say how certain it is "
-      "fails. --require modelled, the default, accepts all. A budget may say `require` too.\n\n"
+      "one; the report lists them by operator and module. A profile that does not say how certain "
+      "it is fails. --require modelled, the default, accepts all. A budget may say `require` "
+      "too.\n"
+      "\n"
       "Exit code 1: over budget; the report names the modules and operators that are responsible. "
-      "With "
-      "--format github, a failed check is an annotation, and a table goes to the step's summary.";
+      "With --format github, a failed check is an annotation, and a table goes to the step's "
+      "summary.";
   info.declare = [&options](Flags& flags) { declare(flags, options); };
   return elixir::tools::run_tool(info, argc, argv, [&options](elixir::tools::Context& context) {
     return work(options, context);

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 // Runs one model's step on this machine's GPU and compares its memory with the prediction.
 // `elixir-profile --measure` starts it once for each way of running the step, because the figures
-// are those of a whole process. Its flags are those of elixir-profile.
+// belong to a whole process. Its flags are elixir-profile's.
 #include <string>
 
 #include <fmt/format.h>

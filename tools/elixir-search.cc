@@ -41,7 +41,7 @@ struct Documents {
   elixir::hardware::HardwareProfile hardware;
 };
 
-/// Contains every key of both answers. Those that do not apply are null.
+/// Contains every key of both answers. A key that does not apply is null.
 Json answer_document(const std::string& strategy) {
   return {{"plan", nullptr},
           {"strategy", strategy},
@@ -323,41 +323,38 @@ int main(int argc, char** argv) {
     flags
         .sizes("--gpu-memory",
                &options.gpu_memory,
-               "bound of the process on the GPU, context included; on the CPU device of the "
-               "device arena; several: a table of them, no plan")
+               "most memory of the process on the GPU, context included (on the CPU device: of the "
+               "device arena); several sizes: a table of them, no plan")
         .default_text("the machine's")
         .brief();
     flags
         .bytes("--host-memory",
                &request.host_memory_bytes,
-               "bound of resident host bytes, pinned ones included")
+               "most resident host memory, pinned memory included")
         .default_text("the machine's")
         .brief();
     flags.group("Search");
     flags.choice("--strategy", elixir::search::strategies(), &request.strategy, "how to search")
         .brief();
-    flags.choice(
-        "--recompute",
-        {"auto", "none", "elementwise", "blocks"},
-        &options.recompute,
-        "activations that backward makes again; elementwise: inside blocks, what norms and "
-        "elementwise operators make; blocks: everything but the blocks' inputs; auto: "
-        "whatever is fastest");
-    flags.choice(
-        "--offload",
-        {"auto", "none", "all"},
-        &options.offload,
-        "activations that are kept, but elsewhere, from forward to backward: on the device "
-        "where gradients come later, or else on the host; auto: as many as make the step "
-        "faster, or possible");
+    flags.choice("--recompute",
+                 {"auto", "none", "elementwise", "blocks"},
+                 &options.recompute,
+                 "activations that backward makes again instead of keeping them; elementwise: "
+                 "results of norms and elementwise operators inside blocks; blocks: everything but "
+                 "the blocks' inputs; auto: whatever is fastest");
+    flags.choice("--offload",
+                 {"auto", "none", "all"},
+                 &options.offload,
+                 "where kept activations wait for backward: in GPU memory that gradients will use "
+                 "later, else in host memory; auto: as many as make the step faster, or possible");
     flags
         .choice(
             "--arithmetic",
             elixir::plan::kArithmetics,
             &request.arithmetic,
-            "fused: a loss over classes that makes no fp32 copy of its logits, and matrix products "
-            "aligned for tensor cores, which round differently; fused-elementwise: norms and "
-            "elementwise operators in groups, too; as-eager: LibTorch's operators alone, bit for "
+            "fused: losses over classes without an fp32 copy of their logits, and matrix products "
+            "aligned for tensor cores, which rounds differently; fused-elementwise: also norms and "
+            "elementwise operators in groups; as-eager: LibTorch's operators alone, bit for "
             "bit")
         .default_text("fused-elementwise for GPUs, fused for CPUs");
     flags.choice("--moments",
@@ -368,8 +365,8 @@ int main(int argc, char** argv) {
     flags.choice("--optimizer-state",
                  elixir::search::kOptimizerStates,
                  &request.optimizer_state,
-                 "where AdamW's state may be; host: all of it there, as ZeRO-Offload has it; auto: "
-                 "wherever the step is fastest; of strategy optimal");
+                 "where AdamW's state lives; host: all of it on the host, as in ZeRO-Offload; "
+                 "auto: wherever the step is fastest; for strategy optimal");
     flags.integer("--accumulation-steps",
                   "N",
                   &request.accumulation_steps,
@@ -379,9 +376,9 @@ int main(int argc, char** argv) {
                  "X",
                  &options.clip_norm,
                  elixir::tools::kNonNegativeNumber,
-                 "largest global gradient norm, as elixir-train keeps it; only 0 (no clipping) "
-                 "changes the plan: each chunk is updated as soon as its gradients are complete, "
-                 "and they take less memory");
+                 "largest global gradient norm, as in elixir-train; only 0 (no clipping) changes "
+                 "the plan: each chunk is updated as soon as its gradients are complete, and "
+                 "gradients take less memory");
     flags.toggle("--elixir-constants",
                  &request.elixir_constants,
                  "strategy elixir: the original's A100 figures instead of the machine's");
@@ -400,17 +397,16 @@ int main(int argc, char** argv) {
                  "N",
                  &options.gpus_per_node,
                  {1, elixir::plan::kMostRanks},
-                 "GPUs that share a machine, its host memory and its cores; a machine with more "
-                 "than the hardware profile's is taken for as much larger")
+                 "GPUs that share a machine, its host memory and its cores; with more GPUs than "
+                 "the hardware profile's machine has, host memory and cores grow with them")
         .default_text("8, or all of them");
     flags
-        .integer(
-            "--replicas",
-            "N",
-            &options.replicas,
-            {1, elixir::plan::kMostRanks},
-            "replicas of parameters and optimizer state (hybrid sharding): the GPUs of a replica "
-            "share it among them; as many as GPUs: each has everything")
+        .integer("--replicas",
+                 "N",
+                 &options.replicas,
+                 {1, elixir::plan::kMostRanks},
+                 "replicas of parameters and optimizer state (hybrid sharding): the GPUs of a "
+                 "replica share it; as many replicas as GPUs: each GPU has everything")
         .default_text("1: all GPUs share one");
     flags.exclusive({"--replicas", "--least-gpus"});
     flags
@@ -427,8 +423,8 @@ int main(int argc, char** argv) {
     flags.choice("--reduce-dtype",
                  elixir::plan::kReduceDTypes,
                  &request.reduce_dtype,
-                 "how gradients are kept once those of all GPUs are added up, in fp32; "
-                 "parameters: rounded to the parameters' dtype, half the memory");
+                 "dtype of gradients after all GPUs' are added up in fp32; parameters: rounded to "
+                 "the parameters' dtype, half the memory");
     flags.choice("--reduce-per",
                  elixir::plan::kReducePers,
                  &request.reduce_per,

@@ -101,7 +101,7 @@ struct BaselinePath {
 struct Rules {
   ByQuantity<std::optional<Limit>> limits;
   std::optional<BaselinePath> baseline;
-  /// For every quantity that both documents have, except those in `max_increases`.
+  /// For every quantity that both documents have and that is not in `max_increases`.
   std::optional<Increase> max_increase;
   ByQuantity<std::optional<Increase>> max_increases;
   [[nodiscard]] bool limits_increase() const;

@@ -41,7 +41,7 @@ enum class Recompute {
 [[nodiscard]] std::vector<std::int32_t> blocks_of(const program::Program& program);
 
 /// By storage: forward makes it, and it is free again before the step ends. Gradients and the loss
-/// are not. `lifetimes` are those of `program`.
+/// are not. `lifetimes`: what lifetimes `program`'s storages have.
 [[nodiscard]] std::vector<bool> made_for_the_step(const program::Program& program,
                                                   const program::Lifetimes& lifetimes);
 

@@ -3,9 +3,10 @@
 #pragma once
 // The edit that aligns matrix products. Tensor cores work on rows that begin at multiples of 16
 // bytes. A dimension that is no multiple of 8 elements of 16 bits, such as a vocabulary of 50,257,
-// makes cuBLAS use kernels that are several times slower. Aligned, the rows of such a result are
-// padded, and a product over such a dimension is split into its multiple of 8 and the rest
-// (replay/aligned_product.cc). Results differ in the last bits, so this is the arithmetic `fused`.
+// makes cuBLAS use kernels that are several times slower. An aligned product pads the rows of a
+// result with that dimension. A product over that dimension is split into its multiple of 8 and the
+// rest (replay/aligned_product.cc). Results differ in the last bits, so this is the arithmetic
+// `fused`.
 
 #include <optional>
 #include <vector>

@@ -8,8 +8,8 @@
 
 namespace elixir::edit {
 
-/// `program` with a copy, made first, of each buffer that it writes, and used in its place. The
-/// result mutates no buffer; without such a buffer it is `program`.
+/// `program` that first copies each buffer that it writes, and uses the copy instead. So the result
+/// mutates no buffer. A program that writes none comes back unchanged.
 [[nodiscard]] program::Program keep_buffers(program::Program program);
 
 }  // namespace elixir::edit

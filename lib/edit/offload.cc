@@ -299,7 +299,7 @@ std::vector<StorageId> offloadable(const Program& program) {
 
 namespace {
 
-/// Of what is offloadable, in the same order.
+/// The offloadable activations that are not small beside the largest, in the same order.
 std::vector<StorageId> large_ones(const Program& program) {
   constexpr std::int64_t kSmallPart = 64;
   std::vector<StorageId> found = offloadable(program);

@@ -26,14 +26,14 @@ inline constexpr NameTable<Offload, 2> kOffloads{
 /// reads them and does not write them. Gradients and the loss are not among them.
 [[nodiscard]] std::vector<program::StorageId> offloadable(const program::Program& program);
 
-/// The part of them to offload when `share` of their bytes, from 0 to 1, shall be on the host:
-/// those that forward completes first, because they wait longest. What is small beside the largest
-/// stays, because each copy takes time of its own.
+/// The offloadable activations to take when `share` of their bytes, from 0 to 1, shall be on the
+/// host: the ones that forward completes first, because they wait longest. An activation that is
+/// small beside the largest one stays, because each copy takes time of its own.
 [[nodiscard]] std::vector<program::StorageId> worth_offloading(const program::Program& program,
                                                                double share);
 
-/// Those that forward completes last, as many as have `bytes` together at most: backward reads them
-/// first. What is small stays, likewise.
+/// The offloadable activations that forward completes last, at most `bytes` together: backward
+/// reads them first. Small ones stay, as above.
 [[nodiscard]] std::vector<program::StorageId> completed_last(const program::Program& program,
                                                              std::int64_t bytes);
 
@@ -41,11 +41,10 @@ inline constexpr NameTable<Offload, 2> kOffloads{
 [[nodiscard]] std::optional<program::StorageId> not_offloadable(
     const program::Program& program, const std::vector<program::StorageId>& storages);
 
-/// `program` with `storages` on the host between forward and backward. `window_bytes` limits what
-/// takes device memory only because it moves: activations whose copy to the host has begun and not
-/// ended, and likewise those that come back before backward needs them. With 0, compute waits for
-/// each copy. Ids of storages stay, operators get new ids. Throws kInternal for a storage that is
-/// not offloadable.
+/// `program` with `storages` on the host between forward and backward. `window_bytes` limits the
+/// device memory of activations that move: whose copy to the host has begun and not ended, or that
+/// come back before backward needs them. With 0, compute waits for each copy. Ids of storages stay,
+/// operators get new ids. Throws kInternal for a storage that is not offloadable.
 [[nodiscard]] program::Program offload(const program::Program& program,
                                        const std::vector<program::StorageId>& storages,
                                        std::int64_t window_bytes);

@@ -35,7 +35,7 @@ struct Recomputed {
     const program::Program& program, const std::vector<program::StorageId>& storages);
 
 /// `program` with `storages`, which forward makes, recomputed for backward. The result has its own
-/// ids of operators and storages; parameters, buffers, inputs and modules are those of `program`.
+/// ids of operators and storages; parameters, buffers, inputs and modules are `program`'s.
 /// Throws kInternal for a storage that forward does not make.
 [[nodiscard]] Recomputed recompute(const program::Program& program,
                                    const std::vector<program::StorageId>& storages);

@@ -28,7 +28,7 @@ class Repeatability {
   /// Why no copy of the operator gives the same result, whatever else is made again; empty when one
   /// does.
   [[nodiscard]] std::string obstacle(const program::Operator& op) const;
-  /// Likewise, when the storages of `again` are made again and all others are not.
+  /// The same, when the storages of `again` are made again and all others are not.
   [[nodiscard]] std::string obstacle(const program::Operator& op,
                                      const std::vector<bool>& again) const;
 

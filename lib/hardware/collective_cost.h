@@ -23,7 +23,7 @@ struct Ranks {
   int world = 1;
   int per_node = 1;
   int replicas = 1;
-  /// Of each GPU to other machines, in one direction.
+  /// The rate of each GPU to other machines, in one direction.
   double network_bytes_per_s = static_cast<double>(kAssumedNetworkBytesPerS);
 };
 
@@ -38,10 +38,9 @@ class CollectiveCost {
   /// How the times are known: "measured", or what they are modelled from.
   [[nodiscard]] std::string basis() const;
 
-  /// Every rank ends with `bytes`, of which each of those that hold a replica together had one
-  /// part.
+  /// Time until every rank has `bytes`. Before, each rank of a replica had one part of them.
   [[nodiscard]] double all_gather_ns(std::int64_t bytes) const;
-  /// Likewise for those that hold the same shard.
+  /// The same among the ranks that hold the same shard.
   [[nodiscard]] double share_parts_ns(std::int64_t bytes) const;
   /// Every rank has `bytes`, and sends each other rank one part of the world's. Taken from the
   /// all-gather: in a machine a GPU sends and receives as much.
@@ -58,7 +57,7 @@ class CollectiveCost {
   struct Point {
     double bytes = 0, ns = 0;
   };
-  /// Of the GPUs that were measured.
+  /// The time of an all-gather of `bytes` over the GPUs that were measured.
   [[nodiscard]] double measured_ns(double bytes) const;
   /// Ranks that exchange something among themselves.
   struct Group {

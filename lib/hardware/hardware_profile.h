@@ -38,7 +38,7 @@ struct Cache {
   std::string type;  ///< "data", "instruction" or "unified"
   std::int64_t bytes = 0;
   int cpus = 1;   ///< logical CPUs that share one cache
-  int count = 1;  ///< number of such caches in the machine
+  int count = 1;  ///< number of caches of this kind in the machine
 };
 struct NumaNode {
   int node = 0;
@@ -89,7 +89,7 @@ inline constexpr NameTable<Direction, 3> kDirections{
 [[nodiscard]] constexpr std::string_view name_of(Direction direction) {
   return kDirections.name_of(direction);
 }
-/// Of host memory; kNone inside the device.
+/// The pages of host memory at the other end of a copy; kNone inside the device.
 enum class HostPages : std::uint8_t { kPinned, kPageable, kNone };
 inline constexpr NameTable<HostPages, 3> kHostPages{{{HostPages::kPinned, "pinned"},
                                                      {HostPages::kPageable, "pageable"},
@@ -264,8 +264,8 @@ struct HardwareProfile {
 /// The one of that name; nullopt where there is none. Never a file of the working directory.
 [[nodiscard]] std::optional<HardwareProfile> load_shipped(const std::string& name);
 /// The one of them that can time every call on `target`, which names a kind of GPU. If several can:
-/// one with fewest GPUs, and of these the one with most measured calls. nullopt where there is
-/// none. CPUs have none: those of one instruction set differ too much.
+/// one with fewest GPUs, and of these the one with most measured calls. nullopt if there is none.
+/// There is none for CPUs, because CPUs of one instruction set differ too much.
 [[nodiscard]] std::optional<HardwareProfile> shipped_hardware_of(const program::Target& target);
 
 }  // namespace elixir::hardware

@@ -28,8 +28,8 @@ struct TransferLine {
 [[nodiscard]] TransferLine fit_line(const std::vector<TimedBytes>& points);
 
 /// Like fit_line(), but nullopt when the line is off by more than kWorstLineError at some point.
-/// Such points lie on no line (caches, or a machine that was busy for some of them), so a rate
-/// would be made up.
+/// Then the points lie on no line (because of caches, or of a machine that was busy for some of
+/// them), and a rate would be made up.
 inline constexpr double kWorstLineError = 0.6;
 [[nodiscard]] std::optional<TransferLine> fit_line_that_holds(
     const std::vector<TimedBytes>& points);
@@ -37,7 +37,7 @@ inline constexpr double kWorstLineError = 0.6;
 /// Like fit_line(), but some points may lie off the line. Finds the line that most points agree
 /// with, that is, lie within `tolerance` of their time (random sample consensus, Fischler and
 /// Bolles 1981, over all pairs, or an even selection of many). nullopt when fewer than `least`
-/// points agree, or when those that agree have nearly the same size.
+/// points agree, or when the points that agree have nearly the same size.
 [[nodiscard]] std::optional<TransferLine> fit_line_of_most(const std::vector<TimedBytes>& points,
                                                            double tolerance,
                                                            std::size_t least);

@@ -191,7 +191,7 @@ double adam_bytes(const AdamForm& form) {
   return static_cast<double>(master + parameter + moments + written + gradient);
 }
 
-/// Of as many GPUs as were measured at once, no more than `gpus`.
+/// The slowdown with as many GPUs as were measured at once, at most `gpus`.
 double slowdown(const HardwareProfile& profile,
                 const std::string& work,
                 const std::string& beside,
@@ -204,7 +204,7 @@ double slowdown(const HardwareProfile& profile,
   return best == nullptr ? 1 : std::max(1.0, best->slowdown.median);
 }
 
-/// The whole pass stands for those that write a part in documents that lack them.
+/// In documents that lack passes that write a part, the whole pass stands for them.
 std::string contending_adam(const HardwareProfile& profile, AdamWrites writes) {
   const std::string_view name = kContendingAdam.name_of(writes);
   const bool known = std::any_of(profile.contention.begin(),

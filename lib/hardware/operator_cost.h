@@ -147,7 +147,7 @@ class CostModel {
   SustainedClock sustained_clock_;
   // On the CPU of all ranks of a machine together.
   std::map<std::string, double> adam_cpu_params_per_s_, adam_gpu_params_per_s_;  ///< by dtype
-  std::map<AdamForm, double> adam_cpu_forms_, adam_gpu_forms_;  ///< those that were measured
+  std::map<AdamForm, double> adam_cpu_forms_, adam_gpu_forms_;  ///< forms that were measured
   std::map<std::string, double> matmul_flop_per_s_;             ///< by dtype
   std::unordered_map<std::string, OperatorCost> measured_;      ///< by operator_key
   OperatorTable table_;                                         ///< their work and time

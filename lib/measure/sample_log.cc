@@ -45,9 +45,8 @@ int contended_so_far() {
 std::string contention_note(int contended, std::size_t series) {
   if (contended == 0) return {};
   return fmt::format(
-      "other programs took the cores: of {} of {} series the fastest samples count, because too "
-      "few "
-      "were undisturbed",
+      "other programs took the cores: {} of {} series count only their fastest samples, because "
+      "too few were undisturbed",
       contended,
       std::max(series, static_cast<std::size_t>(contended)));
 }

@@ -5,7 +5,7 @@
 // them for the results of `_cudnn_rnn` (packed weights, reserve space), and memory prediction for
 // its workspace. cuDNN does not document how it computes these sizes. The formulas here follow the
 // answers of cuDNN 9.19 on GPUs of compute capability 9.0 (scripts/recording/ask_rnn.py). They gave
-// every answer to the byte, also those that came after the formulas were made
+// every answer to the byte, also answers that came after the formulas were made
 // (docs/design/memory.md, "Recurrent layers").
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace elixir::operators {
 /// One call of `_cudnn_rnn`, with all its layers and directions.
 struct CudnnRnn {
   enum class Mode : std::uint8_t { kRelu, kTanh, kLstm, kGru };  ///< cudnnRNNMode_t
-  /// LibTorch chooses one algorithm for each pass. kForward and kBackward are those of training.
+  /// LibTorch chooses one algorithm for each pass. Training has kForward and kBackward.
   enum class Pass : std::uint8_t { kForward, kBackward, kInference };
   /// cudnnRNNAlgo_t. The workspace depends on it. Packed weights and reserve space do not.
   enum class Algorithm : std::uint8_t { kStandard = 0, kPersistent = 1, kSmallHiddenState = 3 };

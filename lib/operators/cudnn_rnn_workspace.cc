@@ -101,7 +101,7 @@ std::int64_t waiting_steps(const CudnnRnn& rnn) {
   return std::min(rnn.steps, rnn.layers * chunk + std::max(chunk, kFewSteps));
 }
 
-/// Gradients of a fused kernel's gates: one row, or those that the reserve space keeps too.
+/// Gradients of a fused kernel's gates: one row, or the rows that the reserve space keeps too.
 std::int64_t fused_gate_rows(CudnnRnn::Mode mode) {
   constexpr std::int64_t kOfLstm = 4;
   constexpr std::int64_t kOfGru = 6;
@@ -116,7 +116,7 @@ void add_backward_rows(CudnnRnnBuffers& buffers, const CudnnRnn& rnn, bool fused
   // The widest gradient that a layer hands back: for every pair of directions.
   buffers.add(rnn.directions * rnn.directions *
               step_rows(rnn, std::max(rnn.input_width, rnn.hidden_width)));
-  // The output and its gradient, and those before the projection.
+  // The output and its gradient, and both before the projection.
   buffers.add(rnn.directions * step_rows(rnn, rnn.recurrent_width()), 2);
   if (rnn.projection_width > 0) buffers.add(rnn.directions * outputs);
   if (rnn.directions == 1 && !fused) {

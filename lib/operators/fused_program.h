@@ -40,7 +40,7 @@ struct FusedStep {
   bool operator==(const FusedStep&) const = default;
 };
 
-/// Of steps; 0 for an input and a constant.
+/// The number of steps that a step of this kind reads; 0 for an input and a constant.
 [[nodiscard]] int operand_count(FusedStep::Kind kind);
 /// "mul", as in texts and in generated code.
 [[nodiscard]] std::string_view name_of(FusedStep::Kind kind);

@@ -39,8 +39,8 @@ inline constexpr std::string_view kAlignedBatchProduct = "elixir::bmm";
 /// Norms and elementwise operators in one (edit/fusion/fuse_elementwise.h). `program` is the text
 /// of a fused_program.h over tensors broadcast to `shape`. The steps `stored` are the results:
 /// first new ones, with dtypes (LibTorch's numbers) and strides, as many as `shape` has for each; a
-/// result with one value for each row has last stride 0 and last size 1. Then those that `updated`
-/// take.
+/// result with one value for each row has last stride 0 and last size 1. After the new results
+/// stand the steps whose values the tensors in `updated` take.
 ///   (inputs, updated, shape, program, stored, dtypes, strides) -> new results, updated
 inline constexpr std::string_view kFused = "elixir::fused";
 

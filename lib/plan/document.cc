@@ -118,7 +118,7 @@ Chunk read_chunk(const JsonCursor& cursor) {
     }
     chunk.streams_update = update_on != chunk.optimizer_home;
   }
-  if (cursor.has("late_moments")) {  // likewise
+  if (cursor.has("late_moments")) {  // older plans lack it
     chunk.late_moments = cursor.at("late_moments").boolean();
   }
   for (const JsonCursor& entry : cursor.at("parameters").items()) {

@@ -288,8 +288,8 @@ void check_against(const Plan& plan, const program::Program& program) {
           fmt::format("fingerprint in the plan ({}): {}", entry.role, entry.fingerprint));
     }
     info.help.push_back(
-        "model file, input shapes, target, precision and mode must be those of the profile that "
-        "elixir-search read");
+        "model file, input shapes, target, precision and mode must be the same as in the profile "
+        "that elixir-search read");
     throw Error(info);
   }
   if (plan.accumulation_steps < 1) inconsistent("accumulation_steps is less than 1");

@@ -8,11 +8,10 @@
 // Layout rule: inside a chunk, parameters are dense, start at multiples of 256 bytes and are padded
 // with zeros. The gradient, master and moment buffers of a chunk have the same *element* layout in
 // their own dtype.
-//
-// A plan is for one rank. With several (`world`), a chunk is cut into equal shards, and each rank
-// holds one of everything that the chunk keeps between uses; homes are those of the shard. With
-// several replicas (rank_grid.h) there are as many shards as ranks to a replica; else as many as
-// ranks. Shards are multiples of kPieceUnitElements, and no block of so many elements of a
+// A plan is for one rank. With several ranks (`world`), a chunk is cut into equal shards. Each rank
+// holds one shard of everything that the chunk keeps between uses, at the homes that the chunk
+// names. There are as many shards as ranks in a replica (rank_grid.h); with one replica, as many as
+// ranks. Shards are multiples of kPieceUnitElements, and no block of that many elements of a
 // parameter, counted from its start, lies in two shards: so the sums of squares for the gradient
 // norm are the same under every plan (docs/design/arithmetic.md).
 
@@ -45,8 +44,8 @@ struct ChunkParameter {
 };
 
 /// How fp32 masters of bf16 parameters are kept. Separate: in four bytes beside the parameter.
-/// Split: where parameter and master have the same home, the parameter is the master's upper half
-/// and only the lower half, two bytes, is beside it (kernels/split_master.h). Same bits either way.
+/// Split: when parameter and master have the same home, the parameter is the master's upper half,
+/// and the lower half, two bytes, is beside it (kernels/split_master.h). Both give the same bits.
 enum class Master : std::uint8_t { kSeparate, kSplit };
 inline constexpr NameTable<Master, 2> kMasters{
     {{Master::kSeparate, "separate"}, {Master::kSplit, "split"}}};
@@ -65,26 +64,25 @@ struct Chunk {
   Home gradient_home = Home::kDevice;
   program::DType gradient_dtype = program::DType::kFloat32;  ///< see summed_dtype()
   Home optimizer_home = Home::kDevice;  ///< where master and moments are, and AdamW runs
-  /// AdamW runs on the device although the state lives on the host: the state goes there in pieces,
-  /// and back.
+  /// AdamW runs on the device although the state lives on the host: the state goes to the device in
+  /// pieces, and back.
   bool streams_update = false;
-  /// The update makes parameters and masters alone, which the next forward waits for. The moments
-  /// are made from the same gradients beside the next backward, when the host's memory has time.
-  /// With clipping only, and where gradients and optimizer state live on the host.
+  /// The update makes only parameters and masters, because the next forward waits for them alone.
+  /// The next step makes the moments from the same gradients, beside its backward, when the host's
+  /// memory has time. Requires clipping, and gradients and optimizer state on the host.
   bool late_moments = false;
 };
 
-/// At most, of Plan::kept_gradients.
+/// The largest Plan::kept_gradients.
 inline constexpr int kMostKeptGradients = 3;
 
 struct Cache {
   std::int64_t blocks = 0;
   std::int64_t block_bytes = 0;
-  /// Limit for gradients that wait for their copy to the host, beyond the one being computed. 0:
-  /// compute waits for each copy.
+  /// Most bytes of gradients that wait for their copy to the host, beyond the one being computed.
+  /// 0: compute waits for each copy.
   std::int64_t gradient_window_bytes = 0;
-  /// Elements of a piece of optimizer state on its way through the device. 0: no chunk's state
-  /// goes.
+  /// Elements of a piece of optimizer state that goes through the device. 0: no chunk's state does.
   std::int64_t update_piece_elements = 0;
 };
 
@@ -102,15 +100,15 @@ struct Edit {
     kFuseElementwise,
     kOffload
   } kind = Kind::kRecompute;
-  std::vector<program::StorageId> storages = {};   ///< of the program before this edit
-  std::vector<program::OperatorId> products = {};  ///< likewise
+  std::vector<program::StorageId> storages = {};   ///< ids in the program before this edit
+  std::vector<program::OperatorId> products = {};  ///< ids in the program before this edit
   std::int64_t window_bytes = 0;                   ///< kOffload: device memory for moving storages
 };
 
-/// What a plan promises about results. As eager: those of LibTorch's operators, bit for bit where
-/// the captured program gives them. Fused: losses and unaligned products are Elixir's own and round
-/// differently. Fused elementwise: norms and elementwise operators, too. Within each, all plans of
-/// a program give the same bits.
+/// What a plan promises about results. As eager: the results of LibTorch's operators, bit for bit
+/// if the captured program gives them bit for bit. Fused: Elixir computes losses and unaligned
+/// products, which rounds differently. Fused elementwise: Elixir computes norms and elementwise
+/// operators, too. Within one arithmetic, all plans of a program give the same bits.
 enum class Arithmetic : std::uint8_t { kAsEager, kFused, kFusedElementwise };
 inline constexpr NameTable<Arithmetic, 3> kArithmetics{
     {{Arithmetic::kAsEager, "as-eager"},
@@ -119,25 +117,25 @@ inline constexpr NameTable<Arithmetic, 3> kArithmetics{
 [[nodiscard]] constexpr std::string_view name_of(Arithmetic arithmetic) {
   return kArithmetics.name_of(arithmetic);
 }
-/// The one whose results the edits lead to: recomputing and offloading change none.
+/// The arithmetic that the edits lead to. Recomputing and offloading change no result.
 [[nodiscard]] Arithmetic arithmetic_of(const std::vector<Edit>& edits);
 
-/// In what gradients are kept once those of all ranks are added up, which happens in fp32 and in
-/// rank order. Parameters': rounded to their dtype.
+/// The dtype that gradients are kept in after the ranks have added them up in fp32 and in rank
+/// order. Parameters: rounded to the parameters' dtype.
 enum class ReduceDType : std::uint8_t { kFloat32, kParameters };
 inline constexpr NameTable<ReduceDType, 2> kReduceDTypes{
     {{ReduceDType::kFloat32, "fp32"}, {ReduceDType::kParameters, "parameters"}}};
 
-/// When the ranks add up gradients: after each micro-batch, or once a step. Then each rank first
-/// adds up its own micro-batches, in fp32 and in all of a chunk's elements, not its shard alone.
-/// With one micro-batch it is the same.
+/// When the ranks add up gradients: after each micro-batch, or once a step. Once a step, each rank
+/// first adds up its own micro-batches, in fp32, over all elements of a chunk instead of its shard
+/// alone. With one micro-batch both are the same.
 enum class ReducePer : std::uint8_t { kMicroBatch, kStep };
 inline constexpr NameTable<ReducePer, 2> kReducePers{
     {{ReducePer::kMicroBatch, "micro-batch"}, {ReducePer::kStep, "step"}}};
 
 /// Who adds up the ranks' gradients: Elixir, in fp32 and in rank order, which does not depend on
-/// the layout of chunks; or NCCL's reduce-scatter, in the dtype that is exchanged and in an order
-/// that NCCL chooses. The latter sends less over a network.
+/// the layout of chunks; or NCCL's reduce-scatter, in the exchanged dtype and in an order that NCCL
+/// chooses. NCCL's sends less over a network.
 enum class Reduce : std::uint8_t { kOrdered, kNccl };
 inline constexpr NameTable<Reduce, 2> kReduces{
     {{Reduce::kOrdered, "ordered"}, {Reduce::kNccl, "nccl"}}};
@@ -152,13 +150,15 @@ struct HardwareOfPlan {
   std::string fingerprint;  ///< of the planning hardware document; a mismatch is a warning
   program::DeviceKind device_kind = program::DeviceKind::kCpu;
   int sm = 0;  ///< compute capability times ten, cuda only
-  /// Of the CPU that the program was captured for, cpu only. kUnsaid in older plans.
+  /// Instruction set of the CPU that the program was captured for, cpu only. kUnsaid in older
+  /// plans.
   program::CpuIsa isa = program::CpuIsa::kUnsaid;
-  /// Of AdamW on the CPU, and of the CPU device. Fewer are slower than predicted. 0 in older plans.
+  /// Threads of AdamW on the CPU, and of the CPU device. With fewer a step is slower than
+  /// predicted. 0 in older plans.
   int cpu_threads = 0;
 };
 
-/// Of one rank.
+/// The budgets of one rank.
 struct Budgets {
   std::int64_t gpu_memory_bytes =
       0;  ///< CPU device: device-arena bytes; CUDA: process bytes as NVML reports
@@ -168,19 +168,19 @@ struct Budgets {
   std::int64_t gpu_context_bytes = 0;
 };
 
-/// Of one step: all tasks on the two copy streams, inputs and losses included.
+/// What one step moves: all tasks on the copy streams, inputs and losses included.
 struct Traffic {
   std::int64_t host_to_device_bytes = 0;
   std::int64_t device_to_host_bytes = 0;
   std::int64_t fetches = 0;
   std::int64_t evictions = 0;
-  std::int64_t collective_bytes = 0;  ///< of chunks gathered and reduced, all shards
+  std::int64_t collective_bytes = 0;  ///< chunks gathered and reduced, all shards
 };
 
 struct StreamTime {
   std::string stream;
   std::int64_t busy_ns = 0;
-  /// Of `busy_ns`: on the step's critical path. Only for a GPU; older plans lack it.
+  /// The part of `busy_ns` on the step's critical path. Only for a GPU; older plans lack it.
   std::optional<std::int64_t> critical_ns;
 };
 
@@ -215,9 +215,9 @@ struct Plan {
   bool clips_gradients = true;
   Master master = Master::kSeparate;
   program::DType moment_dtype = program::DType::kFloat32;  ///< of AdamW's moments: fp32 or bf16
-  /// Chunks with late moments keep the gradients of so many steps. With 2, those of a step do not
-  /// wait until the moments of the step before are made: these have all of backward. With 3,
-  /// moments are made every second step, those of two together.
+  /// Number of gradient slots of a chunk with late moments: it keeps the gradients of so many
+  /// steps. With 2, backward need not wait for step N-1's moments. With 3, moments are made every
+  /// second step, two steps' together.
   int kept_gradients = 1;
   std::vector<Edit> edits;         ///< in this order
   std::string edited_fingerprint;  ///< of the program after all edits; empty without any
@@ -227,7 +227,8 @@ struct Plan {
   Json meta;
 };
 
-/// For updates that wait for no norm: they run in backward, and make moments with the parameters.
+/// Makes no moments late and keeps one step's gradients. For updates that wait for no norm: they
+/// run in backward, and make moments and parameters together.
 void make_moments_at_once(Plan& plan);
 
 /// In fp32, when master and parameters have the same home, the master *is* the parameters.
@@ -235,51 +236,52 @@ void make_moments_at_once(Plan& plan);
 [[nodiscard]] bool master_is_parameter(const Chunk& chunk);
 /// Whether the parameters are the upper halves of the chunk's masters.
 [[nodiscard]] bool splits_master(const Plan& plan, const Chunk& chunk);
-/// Of an element of the master, wherever it is: 2 where only its lower half is kept.
+/// Bytes of one element of the master, wherever it is: 2 when only its lower half is kept.
 [[nodiscard]] std::int64_t master_bytes(const Plan& plan, const Chunk& chunk);
-/// Of how many steps the chunk's gradients are kept. More than one only where each step's come
-/// there once, as a whole: what is added up there waits for the cores anyway.
+/// The number of steps whose gradients the chunk keeps. More than one only if each step's gradients
+/// come to their home once, as a whole: gradients that are added up there wait for the cores
+/// anyway.
 [[nodiscard]] int kept_gradients(const Plan& plan, const Chunk& chunk);
-/// Of how many steps the chunk's late moments are made together: 1 or 2. Those of state that goes
-/// through the device, one by one: it would need the gradient of the step before, too.
+/// The number of steps whose late moments are made together: 1 or 2. It is 1 for state that goes
+/// through the device, because 2 would need the gradient of the step before there, too.
 [[nodiscard]] int moment_steps(const Plan& plan, const Chunk& chunk);
-/// The gradients that are kept, of a rank.
+/// Bytes of the gradients that a rank keeps of the chunk, all kept steps together.
 [[nodiscard]] std::int64_t kept_gradient_bytes(const Plan& plan, const Chunk& chunk);
-/// Where those of `step` begin in that memory: steps take turns.
+/// Where the gradients of `step` begin in that memory: steps take turns.
 [[nodiscard]] std::int64_t gradient_offset_bytes(const Plan& plan,
                                                  const Chunk& chunk,
                                                  std::int64_t step);
-/// Whether any parameter of the chunk has a gradient in `program`. With an optimizer, such a chunk
-/// has gradient and optimizer buffers. With optimizer "none", gradients are dropped at once.
+/// Whether any parameter of the chunk has a gradient in `program`. With an optimizer, a trained
+/// chunk has gradient and optimizer buffers. With optimizer "none", gradients are dropped at once.
 [[nodiscard]] bool is_trained(const Chunk& chunk, const program::Program& program);
 
-/// The dtype in which a chunk of `dtype` keeps its gradients: its own where one gradient is all
-/// there is, fp32 where several micro-batches or ranks add up, unless the plan rounds their sum.
+/// The dtype in which a chunk of `dtype` keeps its gradients: `dtype` when one gradient is all
+/// there is, and fp32 when several micro-batches or ranks add up, unless the plan rounds their sum.
 [[nodiscard]] program::DType summed_dtype(const Plan& plan, program::DType dtype);
-/// How many parts of a chunk's gradient come to its home in a step, and are added up there: those
-/// of micro-batches, unless each rank has added up its own.
+/// How many parts of a chunk's gradient come to its home in a step, to be added up there: one for
+/// each micro-batch, or one when each rank has added up its micro-batches before.
 [[nodiscard]] int gradient_parts(const Plan& plan);
-/// With several ranks: whether each adds up its micro-batches before all add up theirs.
+/// With several ranks: whether each rank adds up its own micro-batches before the ranks add up.
 [[nodiscard]] bool reduces_once(const Plan& plan);
-/// With several ranks: the dtype in which they exchange gradients of a chunk of `dtype`.
+/// With several ranks: the dtype in which the ranks exchange gradients of a chunk of `dtype`.
 [[nodiscard]] program::DType exchanged_dtype(const Plan& plan, program::DType dtype);
-/// With several ranks: a rank's gradients of a whole chunk, as they are exchanged.
+/// With several ranks: bytes of a rank's gradients of a whole chunk, in the exchanged dtype.
 [[nodiscard]] std::int64_t exchanged_bytes(const Plan& plan, const Chunk& chunk);
 /// With several ranks: whether NCCL adds up.
 [[nodiscard]] bool reduces_by_nccl(const Plan& plan);
-/// With several ranks: what comes in at each while they add up the chunk's gradients: a part from
-/// every rank, or a shard that is added up.
+/// With several ranks: bytes that each rank receives while the ranks add up the chunk's gradients:
+/// a part from every rank, or the shard that NCCL has added up.
 [[nodiscard]] std::int64_t received_bytes(const Plan& plan, const Chunk& chunk);
 /// Which of the plan's ranks hold what.
 [[nodiscard]] inline RankGrid grid_of(const Plan& plan) {
   return {.world = plan.world, .replicas = plan.replicas};
 }
-/// Whether so many replicas can be divided among the ranks: each in one machine, or filling
-/// several.
+/// Whether `replicas` can be divided among the ranks: each inside one machine, or filling several
+/// machines.
 [[nodiscard]] bool replicas_fit(int world, int ranks_per_node, int replicas);
-/// What a rank holds of a chunk. All of it where every rank has a replica of its own.
+/// Elements of the chunk that a rank holds: all of them when every rank has a replica of its own.
 [[nodiscard]] std::int64_t shard_elements(const Plan& plan, const Chunk& chunk);
-/// Its bytes in a dtype (parameters, gradients, fp32 master and moments).
+/// Bytes of the shard in a dtype (parameters, gradients, fp32 master and moments).
 [[nodiscard]] std::int64_t shard_bytes(const Plan& plan, const Chunk& chunk, program::DType dtype);
 /// Whether operators read the chunk in a block instead of at home: because it lives on the host, or
 /// because this rank has only a shard.

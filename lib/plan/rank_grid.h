@@ -27,11 +27,11 @@ struct RankGrid {
   [[nodiscard]] int part_of(int rank) const { return shard_of(rank) * replicas + replica_of(rank); }
 
   [[nodiscard]] RankGroup all() const { return {.count = world}; }
-  /// Those that hold one replica together with `rank`.
+  /// The ranks that hold one replica together with `rank`.
   [[nodiscard]] RankGroup same_replica(int rank) const {
     return {.first = replica_of(rank) * shards(), .count = shards()};
   }
-  /// Those that hold the same shard as `rank`.
+  /// The ranks that hold the same shard as `rank`.
   [[nodiscard]] RankGroup same_shard(int rank) const {
     return {.first = shard_of(rank), .stride = shards(), .count = replicas};
   }

@@ -69,8 +69,8 @@ struct Certainty {
 /// "it may be off by 7.50 MiB", "how far off it may be is not known".
 [[nodiscard]] std::string off_text(const std::optional<std::int64_t>& may_be_off_bytes);
 
-/// Of the allocated peak: "exact, workspaces included", "modelled: 3 of 40 calls hold 8.00 MiB of
-/// it; how far off it may be is not known".
+/// The certainty of the allocated peak: "exact, workspaces included", "modelled: 3 of 40 calls
+/// hold 8.00 MiB of it; how far off it may be is not known".
 [[nodiscard]] std::string text_of(const Certainty& certainty);
 
 }  // namespace elixir::program

@@ -19,7 +19,7 @@ inline constexpr NameTable<Optimizer, 6> kOptimizers{{{Optimizer::kAdamW, "adamw
                                                       {Optimizer::kSgdMomentum, "sgd-momentum"},
                                                       {Optimizer::kAdafactor, "adafactor"},
                                                       {Optimizer::kNone, "none"}}};
-/// Those of plans.
+/// The optimizers that a plan may have.
 inline constexpr NameTable<Optimizer, 4> kTrainedOptimizers{{{Optimizer::kAdamW, "adamw"},
                                                              {Optimizer::kAdam, "adam"},
                                                              {Optimizer::kSgd, "sgd"},

@@ -37,8 +37,8 @@ enum class CpuIsa : std::uint8_t {
 [[nodiscard]] std::string cpu_isa_names();
 
 /// Whether oneDNN computes in bf16, or in fp16, on this instruction set (LibTorch's
-/// mkldnn_bf16_device_check and mkldnn_fp16_device_check). True for kUnsaid, because such documents
-/// were made where it does.
+/// mkldnn_bf16_device_check and mkldnn_fp16_device_check). True for kUnsaid: documents that do not
+/// say their instruction set were made on CPUs where oneDNN does.
 [[nodiscard]] bool onednn_computes_in_bf16(CpuIsa isa);
 [[nodiscard]] bool onednn_computes_in_fp16(CpuIsa isa);
 

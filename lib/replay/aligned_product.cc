@@ -22,7 +22,7 @@
 namespace elixir::replay {
 namespace {
 
-// The last two dimensions are those of matrices; one before them counts the matrices of a batch.
+// The last two dimensions are a matrix; one before them counts the matrices of a batch.
 constexpr std::int64_t kRows = -2, kColumns = -1;
 
 /// The largest multiple of 16 bytes within `n` elements; `n` where that is nothing.
@@ -57,7 +57,7 @@ void multiply(at::Tensor result, const at::Tensor& left, const at::Tensor& right
   }
 }
 
-/// For the few columns beside the aligned ones. cuBLAS's kernels for those count a result's
+/// For the few columns beside the aligned ones. cuBLAS's kernels for few columns count a result's
 /// elements in 32 bits, so rows that reach further come in groups.
 void multiply_in_row_groups(const at::Tensor& result,
                             const at::Tensor& left,

@@ -30,7 +30,7 @@ void check_allowed(const c10::OperatorHandle& handle,
   info.message =
       fmt::format("the program calls {}, which could do more than compute on tensors", op.name);
   info.where = SourcePos{file, fmt::format("/operators/{}/name", op.id), {}, {}};
-  info.help = {"elixir-profile writes no such call: profile the model again"};
+  info.help = {"elixir-profile does not write this call: profile the model again"};
   throw Error(info);
 }
 

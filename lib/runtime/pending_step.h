@@ -35,7 +35,7 @@ class PendingStep {
   /// From 1.
   [[nodiscard]] std::int64_t number() const { return outcome_->number; }
   /// The mean loss over this rank's micro-batches. Waits for the forward passes alone, so it may
-  /// not be finite: such a step throws when it is settled. Throws what the step has thrown.
+  /// not be finite: then the step throws when it is settled. Throws what the step has thrown.
   [[nodiscard]] double loss() const;
   /// Waits until the step has ended. Throws kOutOfMemory, kDeviceFailure, kLossNotFinite or
   /// kNotFinite (a gradient or an update): then the step is not counted, but some updates may have

@@ -19,7 +19,7 @@ struct MeasuredMemory {
   std::string device;
   std::int64_t peak_allocated_bytes = 0;
   std::int64_t peak_reserved_bytes = 0;
-  /// Of the whole GPU at the end, other processes included.
+  /// Memory in use on the whole GPU at the end, other processes included.
   std::int64_t used_bytes = 0;
   std::vector<memory::RecordedEvent> events;  ///< only requests and releases
 };

@@ -28,7 +28,8 @@ struct StepOptions {
 struct MemoryUse {
   std::int64_t peak_device_bytes = 0;  ///< measured by the device's allocator, 512-byte rounding
   std::int64_t host_bytes = 0;         ///< host arena
-  /// Of the GPU, by all processes, after the first step, the second, the fourth, the eighth …
+  /// Memory of the GPU that all processes use, after the first step, the second, the fourth, the
+  /// eighth …
   std::optional<std::int64_t> used_gpu_bytes;
 };
 
@@ -37,11 +38,11 @@ struct StepReport {
   std::vector<float> micro_losses;      ///< as computed, one per micro-batch, rank after rank
   std::optional<double> gradient_norm;  ///< with clipping
   double step_ns = 0;                   ///< wall clock; this and what follows: of this rank
-  /// By stream. Only of a step whose tasks were timed (StepOptions).
+  /// By stream. Only if the step's tasks were timed (StepOptions).
   std::optional<std::array<double, schedule::kStreamCount>> busy_ns;
   MemoryUse memory;
   plan::Traffic traffic;                  ///< counted where bytes move
-  std::vector<schedule::TaskTime> tasks;  ///< by id; likewise, otherwise empty
+  std::vector<schedule::TaskTime> tasks;  ///< by id; empty unless the step's tasks were timed
 };
 
 }  // namespace elixir::runtime

@@ -138,7 +138,7 @@ struct Trainer::State {
   PendingStep start_step(const MicroBatches& batch,
                          double learning_rate,
                          const StepOptions& step_options);
-  /// Of the step under way. Throws as PendingStep::loss() does.
+  /// The losses of the step under way. Throws as PendingStep::loss() does.
   std::vector<float> wait_for_losses();
   /// Waits for the step under way, if there is one. Throws as PendingStep::report() does.
   void settle();

@@ -74,7 +74,8 @@ class Trainer {
   /// The elements of a parameter, and of its optimizer state, that a rank holds. They are counted
   /// in the order of memory, by the program's strides.
   [[nodiscard]] HeldElements held(const std::string& parameter, int rank) const;
-  /// Of these, those that it writes to a checkpoint: ranks that hold the same divide it among them.
+  /// The part of held() that the rank writes to a checkpoint: ranks that hold the same elements
+  /// divide them among themselves.
   [[nodiscard]] HeldElements saved(const std::string& parameter, int rank) const;
   /// As state() and set_state(), but only this rank's elements, in one dimension. Exchanges nothing
   /// with other ranks.

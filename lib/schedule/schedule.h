@@ -3,46 +3,42 @@
 #pragma once
 // The schedule: one training step as tasks on streams. The simulator and the runtime use the same
 // object. Rules:
-//  - `tasks` is in issue order. Tasks of one stream run in that order (updates of different moments
-//  on the cpu stream
-//    overlap, and end in it). `after` lists earlier tasks, of any stream, that must finish first;
-//    their ids are smaller.
-//  - Buffers are allocated before the first step and live until the end. Only operators' storages
-//    are allocated and released during a step: an executed operator's fresh outputs when it starts,
-//    and `Lifetimes::released_after` when it ends. Gradients and the loss are released by the
-//    kCompute that lists them in `releases`, before its first operator (its `after` makes that
-//    safe). So device memory depends on issue order alone, on every device.
-//  - The kCompute ranges of a micro-batch follow each other without a gap and cover every operator
-//    of the phases that run. Each micro-batch ends with an empty range (first == last), which
-//    releases whatever is still alive.
-//  - A chunk whose parameters live on the host is readable in a block from its kFetch until its
-//    kEvict. There is a kEvict only when the block goes to another chunk. At the end of a step
-//    every block is given up, because an update may have changed the chunks at home. So at the
-//    start of the next step no block holds anything.
-//  - Steps overlap: the tasks of a step are issued as soon as those of the step before are. Each
+//  - Order. `tasks` is in issue order, and the tasks of one stream run in that order. (Updates of
+//    different moments on the cpu stream overlap, and end in that order.) `after` lists earlier
+//    tasks, of any stream, that must finish first; their ids are smaller.
+//  - Memory. Buffers are allocated before the first step and live until the end. Only operators'
+//    storages are allocated and released during a step: an executed operator's fresh outputs when
+//    it starts, and `Lifetimes::released_after` when it ends. Gradients and the loss are released
+//    by the kCompute that lists them in `releases`, before its first operator (its `after` makes
+//    that safe). So device memory depends on issue order alone, on every device.
+//  - Compute. The kCompute ranges of a micro-batch follow each other without a gap and cover every
+//    operator of the phases that run. Each micro-batch ends with an empty range (first == last),
+//    which releases whatever is still alive.
+//  - Blocks. A chunk whose parameters live on the host is readable in a block from its kFetch until
+//    its kEvict. There is a kEvict only when the block goes to another chunk. Every block is given
+//    up at the end of a step, because an update may have changed the chunks at home.
+//  - Steps overlap. The tasks of step N+1 are issued as soon as the tasks of step N are. Each
 //    stream still runs its tasks in issue order, step after step. `after_previous` lists tasks of
 //    the step before, of other streams, that must finish first; the first step has none to wait
 //    for. So the optimizer updates chunks in the order in which the next forward needs them, while
 //    that forward runs.
-//  - Late moments of a step are made by the next one, before it writes gradients where theirs are
-//  and
-//    before its own updates; with several ranks after the gather of the chunk that the cores have
-//    updated last. So between steps they are one step behind. Where gradients of several steps are
-//    kept (Plan::kept_gradients), the chunk's buffer has room for all of them, and they take turns
-//    in it: which part of it a task means follows from its step. Moments that are made every second
-//    step are up to two steps behind, and updates make those of the step before for themselves:
-//    whose turn it is, OptimizerPass decides.
-//  - With clipping, whichever pass completes a gradient makes its sums of squares: on the device,
-//  or
-//    on the host where micro-batches are added up there.
-//  - With several ranks every rank runs this schedule, on its own shards (plan.h), micro-batches
-//  and
-//    random numbers. A chunk is readable in a block from its kGather on. Collective tasks are
-//    issued in the same order everywhere, because nothing of a schedule depends on the rank.
-//  - A step is settled, which means all of its tasks have ended and it is known not to have failed,
-//    before the next one issues anything but late moments, loads, fetches, gathers, and compute up
-//    to its first loss or gradient. So at most two steps are under way, and a gradient that is not
-//    finite is still there when it is found.
+//  - Late moments. Step N+1 computes step N's deferred moments before it overwrites the gradients
+//    that they need, and before its own updates. With several ranks it starts them after the gather
+//    of the chunk that the cores update last. So between steps late moments are one step behind.
+//    When the plan keeps gradients of several steps (Plan::kept_gradients), the chunk's buffer has
+//    a part for each of them, and steps take the parts in turn: the number of the step says which
+//    part a task means. Moments that are made every second step are up to two steps behind; an
+//    update in between makes the step before's moments for itself. OptimizerPass decides which step
+//    it is.
+//  - Clipping. The pass that completes a gradient also makes its sums of squares: on the device, or
+//    on the host when micro-batches are added up there.
+//  - Ranks. Every rank runs this schedule, on its own shards (plan.h), micro-batches and random
+//    numbers. A chunk is readable in a block from its kGather on. Every rank issues collective
+//    tasks in the same order, because nothing of a schedule depends on the rank.
+//  - Settled steps. A step is settled when all of its tasks have ended and it is known not to have
+//    failed. Until then the next step issues only late moments, loads, fetches, gathers, and
+//    compute up to its first loss or gradient. So at most two steps are under way, and a gradient
+//    that is not finite is still there when it is found.
 
 #include <cstdint>
 #include <string>
@@ -60,15 +56,15 @@ using BufferId = std::int32_t;
 
 enum class Stream : std::uint8_t {
   kCompute,
-  // Copies that belong to updates are apart from those of the next step, which must not queue
-  // behind them.
+  // Copies of updates have streams of their own, so that the next step's copies do not queue behind
+  // them.
   kDeviceUpdate,  ///< to the device
-  kUpdateToHost,  ///< AdamW of what has been copied there, and back: what comes next need not wait
-                  ///< for AdamW
+  kUpdateToHost,  ///< AdamW of a piece on the device, and its way back to the host: loads of the
+                  ///< next piece need not wait for it
   kHostToDevice,
   kDeviceToHost,
   kCollective,
-  kReduce,  ///< apart from gathers, which operators wait for: they must not queue behind these
+  kReduce,  ///< apart from gathers: operators wait for gathers, which must not queue behind sums
   kCpu
 };
 inline constexpr int kStreamCount = 8;
@@ -87,12 +83,12 @@ inline constexpr int kStreamCount = 8;
 enum class Arena : std::uint8_t { kDevice, kHost };
 
 enum class BufferRole : std::uint8_t {
-  kParameters,       ///< a chunk's parameters at their home
-  kBlock,            ///< one block of the rCache; `chunk` is -1
-  kPrivateBlock,     ///< the block of a private chunk that operators do not read at home
-  kGradients,        ///< a chunk's gradients at their home, in gradient_dtype; of up to three steps
-  kGradientLanding,  ///< host, as the program makes them: where a micro-batch's gradients land
-                     ///< before they are added up; `chunk` is -1; several take turns
+  kParameters,    ///< a chunk's parameters at their home
+  kBlock,         ///< one block of the rCache; `chunk` is -1
+  kPrivateBlock,  ///< the block of a private chunk that operators do not read at home
+  kGradients,  ///< a chunk's gradients at their home, in gradient_dtype; up to three steps' at once
+  kGradientLanding,  ///< host: where a micro-batch's gradients land, in the program's dtype, before
+                     ///< they are added up; `chunk` is -1; several take turns
   kMaster,
   kMoment1,
   kMoment2,        ///< fp32, at optimizer_home
@@ -100,7 +96,8 @@ enum class BufferRole : std::uint8_t {
                    ///< `chunk` is -1
   kUpdatePiece,    ///< device: a piece of optimizer state, gradients and parameters of a chunk that
                    ///< lives on the host (update_piece.h); `chunk` is -1; several take turns
-  kHostStaging,    ///< host: likewise for a host update; `chunk` is -1; several take turns
+  kHostStaging,    ///< host: gradients or parameters on their way from or to a host update; `chunk`
+                   ///< is -1; several take turns
   kModuleBuffer,   ///< one Program::buffers entry, device; `chunk` is its position
   kInput,          ///< one Program::inputs entry, device; `chunk` is its position
   kOffloaded,  ///< host, or device in memory of gradients: an activation that waits there; `chunk`
@@ -111,7 +108,8 @@ enum class BufferRole : std::uint8_t {
                   ///< -1
   // With several ranks:
   /// Device: a chunk's gradients before the ranks add them up, in plan::exchanged_dtype(). `chunk`
-  /// is -1, or the one whose own it is: a private chunk, or any where ranks add up once a step.
+  /// is -1 when chunks take turns. A private chunk has a block of its own, and so has every chunk
+  /// when ranks add up once a step.
   kGradientBlock,
   kExchange,        ///< device: plan::received_bytes() of the largest chunk; `chunk` is -1
   kReducedStaging,  ///< device: a shard's sum on its way to the host; `chunk` is -1; several take
@@ -119,8 +117,8 @@ enum class BufferRole : std::uint8_t {
   kRankSums,        ///< device: as kGradientSums, zero where other ranks make the sum
 };
 
-/// Whether what such a buffer holds is moved or added up elsewhere and then worth nothing. A block
-/// is not meant, which keeps its chunk until another comes.
+/// Whether a buffer of this role only passes its content on: once the content is moved or added up
+/// elsewhere, it is worth nothing. False for a block, which keeps its chunk until another comes.
 [[nodiscard]] bool is_passed_through(BufferRole role);
 
 struct Buffer {
@@ -137,8 +135,8 @@ struct Buffer {
 enum class TaskKind : std::uint8_t {
   kLoadInputs,  ///< h2d: the micro-batch's inputs into the input buffers
   kCompute,     ///< compute: operators [first, last) of `program` that are executed
-  kFetch,       ///< h2d: chunk's parameters, home -> block `destination`; of several ranks each its
-                ///< shard, to the shard's place in the block
+  kFetch,  ///< h2d: chunk's parameters, home -> block `destination`; with several ranks each rank
+           ///< its own shard, to the shard's place in the block
   kEvict,  ///< compute: the block `source` of `chunk` is given up; moves nothing (parameters are
            ///< clean)
   kStoreGradient,  ///< one parameter's gradient from the operator's storage into `destination` at
@@ -152,13 +150,13 @@ enum class TaskKind : std::uint8_t {
   kClip,           ///< compute: all sums of squares -> global norm and clip factor
   kMoveGradients,  ///< device-update or update-to-host: a chunk's gradients between home and
                    ///< staging, for an update elsewhere
-  kUpdateMoments,  ///< cpu: the moments that the update of the step before has left to later
-  ///< (plan::Chunk::late_moments), from its gradients, which are still in `source`. In
-  ///< the first step there are none
+  kUpdateMoments,  ///< cpu: the moments that the step before has deferred
+                   ///< (plan::Chunk::late_moments), from its gradients, which are still in
+                   ///< `source`; nothing in the first step
   kUpdate,  ///< AdamW of a chunk at its optimizer home (compute or cpu): gradients `source` ->
-            ///< parameters `destination` (their home, staging, or in fp32 the master itself). Of a
-            ///< piece (update-to-host): in `source`; parameters that live on the device go home.
-            ///< Of a chunk with late moments: of master and parameters alone
+            ///< parameters `destination` (their home, staging, or in fp32 the master itself). A
+            ///< piece (update-to-host) is updated in `source`; parameters that live on the device
+            ///< go home. With late moments it updates master and parameters alone
   kLoadState,   ///< device-update: a piece of a chunk's master, moments and, where they live on the
                 ///< host, gradients to `destination`
   kStoreState,  ///< update-to-host: a piece of master, moments (unless they are late) and, where
@@ -167,9 +165,11 @@ enum class TaskKind : std::uint8_t {
                     ///< in fp32 the master) to their home `destination`
   kReadLoss,        ///< d2h: the micro-batch's loss to the host
   kOffload,  ///< d2h: an activation to its buffer on the host, between the operators that begin and
-             ///< end this in the program. To one on the device: compute
-  kReload,   ///< h2d: back from there into the storage that backward reads, likewise. From the
-             ///< device: compute
+             ///< end the copy in the program. On the compute stream when the buffer is on the
+             ///< device
+  kReload,   ///< h2d: the activation back from its buffer into the storage that backward reads,
+             ///< between the operators that begin and end the copy. On the compute stream when the
+             ///< buffer is on the device
   // Places for later work: disk.
 
   // With several ranks, on the collective stream unless it says otherwise. Gradients go to their
@@ -180,9 +180,10 @@ enum class TaskKind : std::uint8_t {
   /// them, and adds them up in fp32, in rank order, into (the first of plan::gradient_parts()) or
   /// on top of `destination`: the gradients at home, or staging for the host. On the reduce stream.
   kReduce,
-  kStoreShard,   ///< d2h: from staging `source` into the gradients (one part) or the landing
-                 ///< buffer (several). There kAccumulate adds up whole shards: `parameter` is -1
-  kGatherSums,   ///< `source` of all ranks -> `destination`: every sum of squares is one rank's
+  kStoreShard,  ///< d2h: from staging `source` into the gradients (one part) or the landing
+                ///< buffer (several). There kAccumulate adds up whole shards: `parameter` is -1
+  kGatherSums,  ///< `source` of all ranks -> `destination`: each sum of squares comes from the rank
+                ///< that made it
   kShareBuffers  ///< the module's buffers that the step changed: every rank gets those of rank 0
 };
 [[nodiscard]] std::string_view name_of(TaskKind kind);
@@ -205,15 +206,16 @@ struct Task {
   std::int32_t chunk = -1;
   std::int32_t parameter = -1;  ///< position in Program::parameters: kStoreGradient, kAccumulate
   BufferId source = -1, destination = -1;
-  std::int64_t first_element = 0;   ///< of a piece: in the chunk
-  std::int64_t elements = 0;        ///< of a piece; 0: the task is about the whole chunk
+  std::int64_t first_element = 0;   ///< a piece's first element, in the chunk
+  std::int64_t elements = 0;        ///< a piece's elements; 0: the task is about the whole chunk
   program::StorageId storage = -1;  ///< kOffload, kReload: the one on the device
   std::int64_t bytes = 0;           ///< moved over the stream, or touched by the pass
   bool sums_squares =
       false;  ///< kStoreGradient, kAccumulate: the pass also makes the sums of squares
   /// kCompute only: storages of `micro_batch` to release before the first operator of the range.
   std::vector<program::StorageId> releases;
-  /// kCompute only, with several ranks: of operators of the range. Nothing stores these gradients.
+  /// kCompute only, with several ranks: gradients that operators of the range write to their
+  /// blocks. No kStoreGradient follows for them.
   std::vector<DirectGradient> direct;
 };
 
@@ -224,26 +226,27 @@ struct Schedule {
   bool training = true;  ///< false: forward only, without gradients and update
 };
 
-/// Whether the thread that issues a stream's tasks waits for what they wait for, and not the GPU.
-/// State is loaded faster than room for it comes free; what is enqueued before there is room holds
-/// up fetches on other streams, by 20 to 50 ms each (docs/measured/slowdowns.md).
+/// Whether the thread that issues the stream's tasks waits for their predecessors, instead of the
+/// GPU. Reason: state is loaded faster than room for it comes free, and a copy that is enqueued
+/// before there is room holds up fetches on other streams by 20 to 50 ms
+/// (docs/measured/slowdowns.md).
 [[nodiscard]] constexpr bool waits_on_host(Stream stream) {
   return stream == Stream::kCpu || stream == Stream::kDeviceUpdate;
 }
 
-/// Who waits for the end of a task, other than its own stream. The host waits for its time, too:
-/// for tasks before those of streams that wait on the host, for those that read a loss, and for the
-/// last one of each stream.
+/// Who waits for the end of a task, other than its own stream. The host waits for a task that
+/// precedes one of a stream that waits on the host, for a task that reads a loss, and for the last
+/// task of each stream.
 enum class Awaited : std::uint8_t { kByNobody, kByStreams, kByHost };
 /// By task id.
 [[nodiscard]] std::vector<Awaited> awaited_ends(const Schedule& schedule);
 
-/// Whether the sum of `reduce`, a kReduce, goes on top of what is in `destination`: of
-/// micro-batches before, on the device. What goes to the host is added up there.
+/// Whether the sum of `reduce`, a kReduce, is added to the earlier micro-batches' sum in
+/// `destination`. Only on the device: the host adds up what goes to the host.
 [[nodiscard]] bool adds_to_sum(const Task& reduce, const plan::Plan& plan);
 /// Whether ranks that hold the same shard exchange the parts of it that `reduce`, a kReduce, has
-/// added up. On the device that is enough once, after the last micro-batch. What goes to the host
-/// is a whole shard each time.
+/// added up. On the device one exchange after the last micro-batch is enough. To the host goes a
+/// whole shard each time.
 [[nodiscard]] bool shares_parts(const Task& reduce, const plan::Plan& plan);
 
 struct LoweringOptions {

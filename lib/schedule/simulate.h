@@ -3,7 +3,7 @@
 #pragma once
 // Discrete-event simulation of a schedule: time per stream and per task, and device and host memory
 // in issue order. On the CPU device the streams share the cores, so tasks run one after another. On
-// CUDA they overlap, and so do steps: the times are those of a step in the middle of a long run.
+// CUDA streams overlap, and so do steps: the times describe a step in the middle of a long run.
 
 #include <array>
 #include <cstdint>
@@ -33,8 +33,9 @@ struct Simulation {
   std::array<double, kStreamCount> busy_ns{};  ///< longer where streams slow each other down
   std::vector<TaskTime> tasks;                 ///< by task id
   MemoryPeak device;
-  std::int64_t host_bytes = 0;           ///< static host buffers, each rounded up to 512
-  std::int64_t device_buffer_bytes = 0;  ///< likewise on the device; included in `device`
+  std::int64_t host_bytes = 0;  ///< static host buffers, each rounded up to 512
+  std::int64_t device_buffer_bytes =
+      0;  ///< static device buffers, each rounded up to 512; included in `device`
   plan::Traffic traffic;
   std::int64_t operators_measured = 0;  ///< executed calls with a measured cost, out of …
   std::int64_t operators_total = 0;

@@ -23,7 +23,7 @@ struct ProgramNeeds {
   std::vector<bool> executed, runs;
   /// By operator that runs: it uses parameters, completes or ends gradients, makes the
   /// loss, or begins or ends a copy of an activation. Only
-  /// around such operators can a plan need more than the next operator.
+  /// around these operators can a plan need more than the next operator.
   std::vector<bool> stops;
   std::vector<program::OperatorId> readers;  ///< that run and use parameters, ascending
   /// By operator: parameters whose gradient it completes.
@@ -39,7 +39,8 @@ struct ProgramNeeds {
   std::vector<program::StorageId> left_over;
   program::OperatorId loss_ready = -1;
   program::OperatorId inputs_last_read = -1;
-  /// Of the module's buffers that the step changes; -1: it changes none.
+  /// The first and the last operator that uses one of the module's buffers which the step changes;
+  /// -1: it changes none.
   program::OperatorId buffers_first_use = -1, buffers_last_use = -1;
   std::vector<operators::Movement> movements;  ///< by operator; none without training
 };
@@ -57,7 +58,8 @@ struct ChunkNeeds {
 
 struct StepNeeds {
   std::vector<ChunkNeeds> chunks;
-  /// Chunks by the last operator that uses them, both ascending; without those that none uses.
+  /// Chunks by the last operator that uses them, both ascending; without chunks that no operator
+  /// uses.
   struct LastUse {
     program::OperatorId op = -1;
     std::int32_t chunk = -1;
@@ -67,7 +69,7 @@ struct StepNeeds {
   std::vector<LastUse> last_uses;
 };
 
-/// `places` are those of the plan's parameters.
+/// `places`: where the plan puts its parameters.
 [[nodiscard]] StepNeeds step_needs(const program::Program& program,
                                    const program::Lifetimes& lifetimes,
                                    const ProgramNeeds& needs,

@@ -34,8 +34,8 @@ class TaskSink {
   virtual void end(std::span<const StepLink> links) = 0;
 };
 
-/// Like lower(). `needs` are those of `options.training`, `places` those of the plan's parameters:
-/// the plan's chunks need no names.
+/// Like lower(). `needs` are made with `options.training`; `places` says where the plan puts its
+/// parameters, so that the plan's chunks need no names.
 void lower_into(TaskSink& sink,
                 const program::Program& program,
                 const program::Lifetimes& lifetimes,

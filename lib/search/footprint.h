@@ -39,12 +39,14 @@ struct Placement {
   std::size_t streamed_optimizer = 0;  ///< number of chunks after them
   std::int64_t blocks = 0;
   std::int64_t gradient_window_bytes = 0;
-  /// Of kUpdateShares chunks with optimizer state on the host, so many are updated on the device.
+  /// So many of every kUpdateShares chunks with optimizer state on the host are updated on the
+  /// device.
   int streamed_updates = 0;
-  /// Of kUpdateShares parts of the chunks with optimizer state and gradients on the host, so many,
-  /// from the front, make their moments late: backward needs their gradients' place last.
+  /// Chunks with optimizer state and gradients on the host are cut into kUpdateShares parts. So
+  /// many parts, from the front, make their moments late, because backward needs the place of their
+  /// gradients last.
   int late_moments = 0;
-  /// Plan::kept_gradients, where moments are made late.
+  /// Plan::kept_gradients, if any moments are made late.
   int kept_gradients = 1;
   [[nodiscard]] int kept_gradients_in_plan() const { return late_moments > 0 ? kept_gradients : 1; }
   auto operator<=>(const Placement&) const = default;
@@ -63,7 +65,7 @@ struct ChunkBytes {
   std::array<ArenaBytes, kStateCount> own;  ///< by State
   /// On the host, while only the optimizer is streamed. Chunks share it: the largest counts.
   std::int64_t staging = 0;
-  /// Of gradients that are added up on the host, where they land. Chunks take turns.
+  /// Where gradients land that are added up on the host. Chunks take turns.
   std::int64_t landing = 0;
   /// Gradients in memory that chunks share, which is not counted in `own`; 0: there is none.
   std::int64_t shared_gradients = 0;
@@ -78,7 +80,7 @@ struct SharedBuffers {
 
 class Footprint {
  public:
-  /// `use_sets` are those of Problem; `blank` is a plan without chunks.
+  /// `use_sets`: what Problem has; `blank` is a plan without chunks.
   Footprint(const Packing& packing,
             const plan::Plan& blank,
             const SharedBuffers& shared,
@@ -90,16 +92,16 @@ class Footprint {
   /// As Problem::set_cache() sets them.
   [[nodiscard]] std::int64_t blocks(const Placement& placement) const;
   [[nodiscard]] std::int64_t block_bytes(const Placement& placement) const;
-  /// Of optimizer state on its way through the device; 0 where none goes.
+  /// Elements of a piece of optimizer state that goes through the device; 0: none does.
   [[nodiscard]] std::int64_t update_piece_elements(const Placement& placement) const;
 
  private:
   /// The chunks from some position on, when all of them are at home on the host.
   struct Tail {
     std::int64_t cached = 0;         ///< number of chunks that go through the cache
-    std::int64_t largest_bytes = 0;  ///< of those
-    std::int64_t fewest_blocks = 0;  ///< the most of those that one call uses
-    std::int64_t staging = 0;        ///< of the others
+    std::int64_t largest_bytes = 0;  ///< the largest chunk of them
+    std::int64_t fewest_blocks = 0;  ///< the most of them that one call uses
+    std::int64_t staging = 0;        ///< staging of the other chunks
     std::int64_t landing = 0;        ///< buffers for all
   };
   void add_tails(const Packing& packing,

@@ -17,9 +17,9 @@ struct TooFewGpus {
 };
 
 struct LeastGpus {
-  std::vector<TooFewGpus> fewer;  ///< those that were tried before, ascending
+  std::vector<TooFewGpus> fewer;  ///< numbers that were tried before, ascending
   int gpus = 1;
-  Outcome outcome;  ///< of `gpus`; Infeasible: of the most that may be used
+  Outcome outcome;  ///< the outcome with `gpus`; Infeasible: with the most that may be used
 };
 
 /// Tries 1, 2, 4, 8, … up to `request.gpus`. Throws what search() throws.

@@ -167,7 +167,7 @@ Placement fill(const PlacementSpace& space,
   return placement;
 }
 
-/// Where ranks have shards, a chunk that keeps its block is gathered once in a step instead of
+/// If ranks have shards, a chunk that keeps its block is gathered once in a step instead of
 /// twice.
 std::vector<std::int64_t> block_counts(std::int64_t fewest, std::int64_t most, bool is_sharded) {
   std::set<std::int64_t> counts;

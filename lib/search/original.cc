@@ -40,8 +40,8 @@ std::int64_t hook_buffer_elements(const program::Program& program) {
   return most;
 }
 
-/// Of one GPU, while as many others of its machine copy as were measured, at most `per_node` in
-/// all.
+/// The rate of one GPU while other GPUs of its machine copy, too: as many as were measured, at most
+/// `per_node` in all.
 double link_for(const std::vector<hardware::LinkRate>& links, int per_node) {
   const hardware::LinkRate* most = nullptr;
   for (const hardware::LinkRate& link : links) {
@@ -52,7 +52,7 @@ double link_for(const std::vector<hardware::LinkRate>& links, int per_node) {
       .help("measure it: elixir-bench");
 }
 
-/// Of all processes of a machine together, as many as were measured, at most `per_node`.
+/// The rate of all processes of a machine together: as many as were measured, at most `per_node`.
 double adam_for(const std::vector<hardware::AdamRate>& rates, program::DType dtype, int per_node) {
   // What is neither is looked up as half precision.
   const std::string_view known = hardware::kRateDTypes.name_of(dtype);
@@ -222,7 +222,7 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
   std::optional<Evaluated> plan = plan_by_rules(problem, activation_peak_bytes, 0);
   if (!problem.is_sharded()) return plan;
   // The original adds gradients up in the parameters' place, and knows of no buffers for what ranks
-  // send. Such memory is learned from the plan that turns out too large.
+  // send. How much these buffers take is learned from the plan that turns out too large.
   constexpr int kMostRounds = 8;
   std::int64_t unknown_bytes = 0;
   for (int round = 0; round < kMostRounds && plan; ++round) {

@@ -222,7 +222,7 @@ void PlacementSpace::find_outliers(std::size_t index) {
     return Footprint(packing, blank, shared, bytes, problem_.use_sets());
   };
   footprints_.push_back(footprint());
-  // Where a rank has only a shard, a chunk that no block has room for could not be used.
+  // If a rank has only a shard, a chunk that no block has room for could not be used.
   if (plan::grid_of(blank).shards() > 1) return;
   std::vector<bool> best = packing.outlier;
   const std::size_t most = std::min<std::size_t>(by_size.size(), kMostOutliers);
@@ -250,7 +250,7 @@ void PlacementSpace::make_packings() {
     largest = std::max(largest, bytes_of(group));
     total += bytes_of(group);
   }
-  // Where ranks have shards, any block has room for the largest group. A norm that is a chunk of
+  // If ranks have shards, any block has room for the largest group. A norm that is a chunk of
   // its own takes a whole block, too, and a gather for which every rank waits for the others.
   const std::int64_t filled_bytes = problem_.is_sharded() ? largest : 0;
   add_packing(pack(together, filled_bytes), filled_bytes);

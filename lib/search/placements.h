@@ -50,7 +50,7 @@ class PlacementSpace {
   [[nodiscard]] bool may_make_moments_late() const {
     return may_stream_updates() && problem_.request().clip_gradients;
   }
-  /// Of how many steps it can be worth keeping the gradients of chunks with late moments.
+  /// The values of Plan::kept_gradients that can be worth trying.
   [[nodiscard]] std::vector<int> kept_gradients() const;
 
  private:

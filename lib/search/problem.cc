@@ -20,7 +20,7 @@
 namespace elixir::search {
 namespace {
 
-/// Of a machine's host memory, for one of the ranks in it.
+/// The part of a machine's host memory that one of its ranks may use.
 std::int64_t host_memory_of(const hardware::HardwareProfile& hardware,
                             const Request& request,
                             const hardware::Ranks& ranks) {

@@ -76,7 +76,7 @@ class Problem {
   [[nodiscard]] std::int64_t gpu_budget_bytes() const { return gpu_budget_bytes_; }
   /// Changes the GPU budget of this problem.
   void set_gpu_budget(std::int64_t bytes) { gpu_budget_bytes_ = bytes; }
-  /// Of one rank.
+  /// The host memory that one rank may use.
   [[nodiscard]] std::int64_t host_budget_bytes() const { return host_budget_bytes_; }
   [[nodiscard]] const hardware::Ranks& ranks() const { return ranks_; }
   /// Whether a rank has only a part of each chunk.
@@ -97,7 +97,8 @@ class Problem {
   /// that one call uses.
   [[nodiscard]] std::int64_t fewest_blocks(const plan::Plan& plan) const;
   /// Sets cache.block_bytes to the largest chunk that goes through the cache. Sets the number of
-  /// blocks to `blocks`, but at least the fewest that work and at most the number of such chunks.
+  /// blocks to `blocks`, but at least the fewest that work and at most the number of chunks that go
+  /// through the cache.
   void set_cache(plan::Plan& plan, std::int64_t blocks) const;
 
   /// Lowers and simulates the plan, and fills `plan.predicted`.

@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // What recomputation can save, before there is a plan: bytes that need not be kept for backward,
-// the time that this costs, and the step's peak. Choices are those of elixir-search --recompute and
-// points of the frontier between them (edit/frontier.h).
+// the time that this costs, and the step's peak. The choices are what `elixir-search --recompute`
+// offers, and points of the frontier between them (edit/frontier.h).
 
 #include <cstdint>
 #include <functional>
@@ -30,8 +30,9 @@ struct RecomputationSavings {
   std::string hardware;                      ///< whose figures the times rest on; empty: none
   std::optional<std::int64_t> operators_ns;  ///< all calls of a step, modelled the same way
   RecomputationPoint nothing;                ///< everything is kept
-  /// Those that keep less, from most to fewest bytes. The last one keeps the fewest bytes that can
-  /// be kept. Without hardware, only what needs no times: no points in between.
+  /// Choices that keep less than everything, from most to fewest bytes. The last one keeps the
+  /// fewest bytes possible. Without hardware there are no points in between, because finding them
+  /// needs times.
   std::vector<RecomputationPoint> points;
 };
 

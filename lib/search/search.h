@@ -22,11 +22,11 @@
 
 namespace elixir::search {
 
-/// By this part a predicted step time may be off. So the search takes a plan that moves nothing
-/// unless another is faster by more.
+/// The part by which a predicted step time may be off. So the search takes a plan that moves
+/// nothing, unless another plan is faster by more than this.
 inline constexpr double kPredictionDoubt = 0.05;
 
-/// Where AdamW's state may be.
+/// The places that AdamW's state may be in.
 enum class OptimizerState : std::uint8_t {
   kAuto,  ///< wherever the step is fastest
   kHost,  ///< all of it on the host, as ZeRO-Offload has it (Ren et al., arXiv 2101.06840)
@@ -43,18 +43,19 @@ inline constexpr NameTable<OptimizerState, 2> kOptimizerStates{
 
 struct Request {
   std::string strategy = "optimal";  ///< optimal, minimum-waste, simple, elixir
-  /// Of one GPU, and of one machine with all the GPUs in it. Default: what the hardware has. A
-  /// machine with more GPUs than the hardware document's is taken for as much larger in all.
+  /// The budget of one GPU, and of one machine for all its GPUs. Default: what the hardware has.
+  /// For a machine with more GPUs than the hardware document's, everything grows with the number of
+  /// GPUs.
   std::optional<std::int64_t> gpu_memory_bytes, host_memory_bytes;
   int gpus = 1;
   /// GPUs of one machine; divides `gpus`. nullopt: as ranks_of() says.
   std::optional<int> gpus_per_node;
-  /// Of parameters and their state among all GPUs (plan/rank_grid.h).
+  /// Copies of parameters and their state among all GPUs (plan/rank_grid.h).
   int replicas = 1;
-  plan::Reduce reduce = plan::Reduce::kOrdered;                  ///< of several GPUs' gradients
-  plan::ReduceDType reduce_dtype = plan::ReduceDType::kFloat32;  ///< likewise
-  plan::ReducePer reduce_per = plan::ReducePer::kMicroBatch;     ///< likewise
-  /// Of each GPU to other machines, in one direction; 400 Gb/s.
+  plan::Reduce reduce = plan::Reduce::kOrdered;  ///< how several GPUs' gradients are added up
+  plan::ReduceDType reduce_dtype = plan::ReduceDType::kFloat32;  ///< in which dtype
+  plan::ReducePer reduce_per = plan::ReducePer::kMicroBatch;     ///< and when
+  /// The rate of each GPU to other machines, in one direction; 400 Gb/s by default.
   std::int64_t network_bytes_per_s = hardware::kAssumedNetworkBytesPerS;
   int accumulation_steps = 1;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
@@ -93,8 +94,9 @@ struct Recomputation {
   std::int64_t recompute_ns = 0;        ///< of the operators that run a second time
   std::int64_t kept_bytes = 0;          ///< under the plan, on device and host
   std::int64_t kept_without_bytes = 0;  ///< if nothing were recomputed
-  std::int64_t offloaded_bytes = 0;     ///< of those kept, on the host
-  std::int64_t in_gradients_bytes = 0;  ///< of those kept, on the device where gradients come later
+  std::int64_t offloaded_bytes = 0;     ///< the part of `kept_bytes` on the host
+  std::int64_t in_gradients_bytes =
+      0;  ///< the part of `kept_bytes` in GPU memory that gradients use later
 };
 
 struct Found {

@@ -63,14 +63,14 @@ Evaluated resident_plan(const Problem& problem) {
   Layout layout = pack(singles(problem.items()), bytes / kChunks);
   for (Members& chunk : private_chunks(problem.items())) layout.push_back(std::move(chunk));
   plan.chunks = chunks_of(layout, problem.program(), plan);
-  // Where a rank has only a shard, every chunk keeps its block, so that it is gathered once.
+  // If a rank has only a shard, every chunk keeps its block, so that it is gathered once.
   problem.set_cache(
       plan, plan::grid_of(plan).shards() > 1 ? static_cast<std::int64_t>(plan.chunks.size()) : 0);
   std::string description = fmt::format("{} chunks: all stay on the device", plan.chunks.size());
   return problem.evaluate(std::move(plan), std::move(description));
 }
 
-/// What such a plan needs.
+/// What a plan with everything on the device needs.
 DeviceNeed all_on_device(const Problem& problem) {
   const Evaluated evaluated = resident_plan(problem);
   return {evaluated.simulation.device.bytes, evaluated.gpu_memory_bytes};
@@ -132,8 +132,7 @@ std::int64_t batch_that_fits(const Problem& problem, const Minima& minima) {
   return fewer >= 1 ? static_cast<std::int64_t>(fewer) : 0;
 }
 
-/// The same step in pieces of at most `fits` samples: the fewest equal ones; empty when there are
-/// no such.
+/// The same step in the fewest equal pieces of at most `fits` samples; empty when there are none.
 std::string in_pieces(const Problem& problem, std::int64_t fits) {
   constexpr std::int64_t kMostSteps = 65536;
   const std::int64_t batch = problem.program().inputs.front().tensor.sizes.front();
@@ -157,7 +156,7 @@ std::string exact(const char* flag, std::int64_t bytes) {
 Infeasible infeasible(const PlacementSpace& space) {
   const Problem& problem = space.problem();
   const Minima minima = find_minima(space);
-  // Budgets of host memory are those of a machine with all of its ranks.
+  // Budgets of host memory are for a machine with all of its ranks.
   const int per_node = problem.ranks().per_node;
   Infeasible result;
   result.least_peak = minima.least_peak;

@@ -6,9 +6,9 @@
 
 Usage: ask_workspaces.py ELIXIR_CUDNN QUERIES.txt… --into TABLE.json [--jobs N]
 
-An answer that depends on the single GPU is left out. Such engines split tiles between clusters of more than two
-multiprocessors (how many clusters run at once differs between GPUs of one kind), or are cuBLASLt's, which chooses by the
-GPU's clocks.
+An answer that depends on the single GPU is left out. Such engines split tiles between clusters of
+more than two multiprocessors (how many clusters run at once differs between GPUs of one kind), or
+are cuBLASLt's, which chooses by the GPU's clocks.
 """
 import argparse
 import concurrent.futures
@@ -22,7 +22,8 @@ MOST_CERTAIN = 2
 
 def ask(tool, queries):
     command = [tool, "--json", "--quiet"]
-    done = subprocess.run(command, input="\n".join(queries), capture_output=True, text=True, check=True)
+    done = subprocess.run(command, input="\n".join(queries), capture_output=True, text=True,
+                          check=True)
     return json.loads(done.stdout)["document"]
 
 
@@ -51,9 +52,11 @@ def main():
     parser.add_argument("--into", required=True, type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=12)
     options = parser.parse_args()
-    queries = sorted({line for path in options.queries for line in path.read_text().splitlines() if line})
+    queries = sorted(
+        {line for path in options.queries for line in path.read_text().splitlines() if line})
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        parts = list(pool.map(lambda i: ask(options.tool, queries[i :: options.jobs]), range(options.jobs)))
+        parts = list(pool.map(lambda i: ask(options.tool, queries[i :: options.jobs]),
+                              range(options.jobs)))
     table = json.loads(options.into.read_text())
     known = {entry["query"]: entry["bytes"] for entry in table.get("queries", [])}
     left_out = 0
@@ -69,7 +72,9 @@ def main():
     table["meta"]["queries"] = f"ask_workspaces.py: {parts[0]['library']} on {device}"
     table["queries"] = [{"query": query, "bytes": known[query]} for query in sorted(known)]
     options.into.write_text(text_of(table))
-    print(f"{len(queries)} queries: {len(queries) - left_out} answers, {left_out} that depend on the single GPU or failed")
+    print(
+        f"{len(queries)} queries: {len(queries) - left_out} answers, {left_out} that depend on the "
+        f"single GPU or failed")
 
 
 if __name__ == "__main__":

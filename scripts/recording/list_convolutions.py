@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Lists what cuDNN is asked about the convolutions of common nets of torchvision: a query a line, for all three passes
-(lib/operators/convolution/convolution_query.h). Runs nothing: the nets are on the meta device. Needs torchvision.
+"""Lists what cuDNN is asked about the convolutions of common nets of torchvision: a query a line,
+for all three passes (lib/operators/convolution/convolution_query.h). Runs nothing: the nets are on
+the meta device. Needs torchvision.
 
 Usage: list_convolutions.py > queries.txt
 """
@@ -16,8 +17,10 @@ import torchvision  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 NETS = (
-    "resnet18 resnet34 resnet50 resnet101 resnext50_32x4d wide_resnet50_2 vgg16_bn densenet121 mobilenet_v2 mobilenet_v3_large "
-    "efficientnet_b0 efficientnet_b3 efficientnet_v2_s convnext_tiny convnext_base regnet_y_8gf inception_v3 vit_b_16 vit_l_16 "
+    "resnet18 resnet34 resnet50 resnet101 resnext50_32x4d wide_resnet50_2 vgg16_bn densenet121 "
+    "mobilenet_v2 mobilenet_v3_large "
+    "efficientnet_b0 efficientnet_b3 efficientnet_v2_s convnext_tiny convnext_base regnet_y_8gf "
+    "inception_v3 vit_b_16 vit_l_16 "
     "deeplabv3_resnet50 fcn_resnet50"
 ).split()
 BATCHES, MOST_SEGMENTED = (8, 16, 32, 64, 128), 16
@@ -37,12 +40,15 @@ class Listing(TorchDispatchMode):
         if function is torch.ops.aten.convolution.default and not args[6] and args[0].dim() == 4:
             image, weight, _, stride, padding, dilation, _, _, groups = args
             layout = "nhwc" if has_channels_last(image) or has_channels_last(weight) else "nchw"
-            if layout == "nhwc" or groups == 1 or groups != image.shape[1]:  # else LibTorch's own kernel
+            # else LibTorch's own kernel
+            if layout == "nhwc" or groups == 1 or groups != image.shape[1]:
                 def text(sizes):
                     return ",".join(map(str, sizes))
                 for one in ("fwd", "dgrad", "wgrad"):
-                    self.found.add(f"{one} {DTYPES[image.dtype]} {layout} x={text(image.shape)} w={text(weight.shape)} "
-                                   f"s={text(stride)} p={text(padding)} d={text(dilation)} g={groups}")
+                    self.found.add(
+                        f"{one} {DTYPES[image.dtype]} {layout} x={text(image.shape)} "
+                        f"w={text(weight.shape)} "
+                        f"s={text(stride)} p={text(padding)} d={text(dilation)} g={groups}")
         return function(*args, **(kwargs or {}))
 
 
@@ -66,7 +72,8 @@ def main():
                 for batch in BATCHES:
                     if size == 512 and batch > MOST_SEGMENTED:
                         continue
-                    images = torch.zeros(batch, 3, size, size, dtype=dtype, device="meta").to(memory_format=layout)
+                    images = torch.zeros(batch, 3, size, size, dtype=dtype,
+                                         device="meta").to(memory_format=layout)
                     with torch.no_grad(), Listing(found):
                         model(images)
         print(f"{name}: {len(found)} queries", file=sys.stderr, flush=True)

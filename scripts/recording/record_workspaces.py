@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Makes the table of workspaces that only a library knows (profiles/workspaces/sm_NN.json) from recorded runs.
+"""Makes the table of workspaces that only a library knows (profiles/workspaces/sm_NN.json) from
+recorded runs.
 
-Usage: record_workspaces.py LIST_EVENTS PROFILES_DIR MEASURED.jsonl.xz… -o OUT.json --target cuda:sm_90 --libraries TEXT
+Usage: record_workspaces.py LIST_EVENTS PROFILES_DIR MEASURED.jsonl.xz… -o OUT.json
+                            --target cuda:sm_90 --libraries TEXT
   LIST_EVENTS    the program of that name from the build
   PROFILES_DIR   NAME.profile.json of the models in MEASURED (elixir-profile)
   MEASURED       what measure.py wrote, with the allocator's defaults
 
-A library's call is seen between its neighbours, whose allocations are known. An allocation that ends before the next
-one begins is its scratch memory, and so is one that ends within the call although the output of that size lives on.
+A library's call is seen between its neighbours, whose allocations are known. An allocation that
+ends before the next one begins is its scratch memory, and so is one that ends within the call
+although the output of that size lives on.
 """
 import argparse
 import json
@@ -25,9 +28,10 @@ KNOWN_SIZES = 12
 
 
 def predicted(tool, profile):
-    """Allocations of the last step by call: [(bytes, storage)]; the library calls' keys; how many allocations the first
-    step and what comes before it make once."""
-    lines = subprocess.run([tool, profile], check=True, capture_output=True, text=True).stdout.splitlines()
+    """Allocations of the last step by call: [(bytes, storage)]; the library calls' keys; how many
+    allocations the first step and what comes before it make once."""
+    lines = subprocess.run([tool, profile], check=True, capture_output=True,
+                           text=True).stdout.splitlines()
     step, calls, keys, once = 1, defaultdict(list), {}, 0
     for line in lines:
         kind, *rest = line.split(" ", 4 if line[0] == "a" else 2)
@@ -60,19 +64,22 @@ class Lost(Exception):
 
 
 def window(allocations, position, outputs, following):
-    """Where the allocations of a call end, by what the next calls allocate; None where that is not known."""
+    """Where the allocations of a call end, by what the next calls allocate; None where that is not
+    known."""
     if following is None:
         return len(allocations)
     if not following:
         return None
-    for after in range(position + outputs, min(position + outputs + MOST_SCRATCH, len(allocations)) + 1):
+    for after in range(position + outputs,
+                       min(position + outputs + MOST_SCRATCH, len(allocations)) + 1):
         if [size for _, _, size in allocations[after:after + len(following)]] == following:
             return after
     return None
 
 
 def trailing(allocations, position, freed_at, end, take):
-    """Takes the scratch memory after a call's last output: allocations that all end before another begins."""
+    """Takes the scratch memory after a call's last output: allocations that all end before another
+    begins."""
     best, latest = position, -1
     for after in range(position + 1, min(position + MOST_SCRATCH, len(allocations)) + 1):
         latest = max(latest, freed_at.get(allocations[after - 1][1], end))
@@ -96,19 +103,23 @@ def known_sizes(order, calls, keys):
 def scripts_of(calls, keys, freed_after, events):
     """Walks one step's events along the calls; yields (call, script)."""
     freed_at = {number: i for i, (allocates, number, _) in enumerate(events) if not allocates}
-    allocations = [(i, number, size) for i, (allocates, number, size) in enumerate(events) if allocates]
+    allocations = [(i, number, size)
+                   for i, (allocates, number, size) in enumerate(events) if allocates]
     position = 0
     order = sorted(set(calls) | set(keys))
     for index, call in enumerate(order):
         if call not in keys:
             for size, _ in calls.get(call, []):
                 if position >= len(allocations) or allocations[position][2] != size:
-                    raise Lost(f"call {call}: expected {size}, recorded {allocations[position:position + 3]}")
+                    raise Lost(
+                        f"call {call}: expected {size}, recorded "
+                        f"{allocations[position:position + 3]}")
                 position += 1
             continue
         outputs = [(size, storage) for size, storage in calls.get(call, []) if storage >= 0]
         rest = order[index + 1:]
-        following = known_sizes(rest, calls, keys) if any(calls.get(later) for later in rest) else None
+        following = (known_sizes(rest, calls, keys)
+                     if any(calls.get(later) for later in rest) else None)
         script, temporaries, waiting = [], {}, list(range(len(outputs)))
 
         def temporary(number, size):
@@ -144,7 +155,9 @@ def scripts_of(calls, keys, freed_after, events):
                 else:
                     temporary(number, size)
             if waiting:
-                raise Lost(f"call {call}: outputs of {[outputs[i][0] for i in waiting]} bytes not recorded")
+                raise Lost(
+                    f"call {call}: outputs of {[outputs[i][0] for i in waiting]} bytes not "
+                    f"recorded")
             position = after
         # Releases, where they really are; what outlives the call's last allocation ends with it.
         end = allocations[position][0] if position < len(allocations) else len(events)
@@ -164,7 +177,8 @@ def scripts_of(calls, keys, freed_after, events):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("list_events")
     parser.add_argument("profiles", type=pathlib.Path)
     parser.add_argument("measured", type=pathlib.Path, nargs="+")
@@ -193,11 +207,13 @@ def main():
                 print(f"{name}: steps differ", file=sys.stderr)
                 continue
             try:
-                for call, script in scripts_of(calls, keys, freed_after, events[allocations[-each]:]):
+                for call, script in scripts_of(calls, keys, freed_after,
+                                               events[allocations[-each]:]):
                     key = keys[call]
                     if table.setdefault(key, script) != script:
                         conflicts += 1
-                        print(f"{name}: {key}\n   was {table[key]}\n   now {script}", file=sys.stderr)
+                        print(f"{name}: {key}\n   was {table[key]}\n   now {script}",
+                              file=sys.stderr)
             except Lost as problem:
                 lost.append(name)
                 print(f"{name}: {problem}", file=sys.stderr)
@@ -206,7 +222,8 @@ def main():
                 "target": arguments.target, "libraries": arguments.libraries,
                 "calls": [{"key": key, "script": table[key]} for key in sorted(table)]}
     arguments.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(table)} calls, {conflicts} recorded in two ways; lost: {', '.join(lost) or 'none'}")
+    print(
+        f"{len(table)} calls, {conflicts} recorded in two ways; lost: {', '.join(lost) or 'none'}")
     return 0
 
 

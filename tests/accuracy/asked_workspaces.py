@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""How often a workspace of cuDNN that is named without a GPU is the one that cuDNN names on a GPU. Fourteen nets of different
-families (1-D, 2-D, 3-D, grouped, depthwise, dilated, transposed), with batches and sizes drawn by a seed; calls that a shipped
-table holds are left out.
+"""How often a workspace of cuDNN that is named without a GPU is the one that cuDNN names on a GPU.
+Fourteen nets of different families (1-D, 2-D, 3-D, grouped, depthwise, dilated, transposed), with
+batches and sizes drawn by a seed; calls that a shipped table holds are left out.
 
   tests/accuracy/asked_workspaces.py list --seed 1 -o queries.tsv
-  cut -f1 queries.tsv | elixir-cudnn --json --quiet --description profiles/gpus/sm_90.json > without.json
-  cut -f1 queries.tsv | elixir-cudnn --json --quiet > with.json     # on a GPU machine
+  cut -f1 queries.tsv | elixir-cudnn --json --quiet \\
+    --description profiles/gpus/sm_90.json > without.json
+  cut -f1 queries.tsv | elixir-cudnn --json --quiet > with.json  # on a GPU machine
   tests/accuracy/asked_workspaces.py table queries.tsv without.json with.json
 """
 import argparse
@@ -39,7 +40,8 @@ def speech_net(nn):
 
 def generator(nn):
     """Transposed convolutions, as in DCGAN."""
-    sizes = [(128, 512, 4, 1, 0), (512, 256, 4, 2, 1), (256, 128, 4, 2, 1), (128, 64, 4, 2, 1), (64, 3, 4, 2, 1)]
+    sizes = [(128, 512, 4, 1, 0), (512, 256, 4, 2, 1), (256, 128, 4, 2, 1), (128, 64, 4, 2, 1),
+             (64, 3, 4, 2, 1)]
     return nn.Sequential(*[nn.ConvTranspose2d(a, b, k, s, p) for a, b, k, s, p in sizes])
 
 
@@ -48,10 +50,12 @@ def nets():
     from torch import nn
 
     def image(name, *sizes, **options):
-        return name, lambda: torchvision.models.get_model(name, weights=None, **options), lambda n, s: (n, 3, s, s), sizes
+        return (name, lambda: torchvision.models.get_model(name, weights=None, **options),
+                lambda n, s: (n, 3, s, s), sizes)
 
     def video(name):
-        return name, lambda: torchvision.models.get_model(name, weights=None), lambda n, s: (n, 3, s // 16, s, s), (112, 128)
+        return (name, lambda: torchvision.models.get_model(name, weights=None),
+                lambda n, s: (n, 3, s // 16, s, s), (112, 128))
 
     return [
         image("shufflenet_v2_x1_0", 192, 224, 256),
@@ -86,9 +90,11 @@ def draw(seed):
                 add(*args, result)
             return result
 
-    def add(image, weight, _bias, stride, padding, dilation, transposed, _output_padding, groups, result):
+    def add(image, weight, _bias, stride, padding, dilation, transposed, _output_padding, groups,
+            result):
         last = image.dim() == 4 and any(
-            t.is_contiguous(memory_format=torch.channels_last) and not t.is_contiguous() for t in (image, weight)
+            t.is_contiguous(memory_format=torch.channels_last) and not t.is_contiguous()
+            for t in (image, weight)
         )
         if not last and groups > 1 and groups == image.shape[1]:
             return  # LibTorch's own kernel
@@ -101,15 +107,18 @@ def draw(seed):
             return ",".join(map(str, sizes))
 
         for one in ("fwd", "dgrad", "wgrad"):
-            query = (f"{one} {dtypes[image.dtype]} {'nhwc' if last else 'nchw'} x={text(wide)} w={text(weight.shape)} "
-                     f"s={text(stride)} p={text(padding, 0)} d={text(dilation)} g={groups}")  # fmt: skip
+            query = (
+                f"{one} {dtypes[image.dtype]} {'nhwc' if last else 'nchw'} x={text(wide)} "
+                f"w={text(weight.shape)} "
+                f"s={text(stride)} p={text(padding, 0)} d={text(dilation)} g={groups}")
             found.setdefault(query, name)
 
     dice = random.Random(seed)
     for name, build, shape, sizes in nets():
         model = build().to("meta").eval()
         for dtype in dtypes:
-            layout = dice.choice([torch.contiguous_format, torch.channels_last]) if len(shape(1, 16)) == 4 else None
+            layout = (dice.choice([torch.contiguous_format, torch.channels_last])
+                      if len(shape(1, 16)) == 4 else None)
             size, batch = dice.choice(sizes), dice.randint(1, 48)
             model = model.to(dtype)
             inputs = torch.zeros(shape(batch, size), dtype=dtype, device="meta")
@@ -126,9 +135,11 @@ def blocks(count):
 
 
 def table(queries, without, measured):
-    names = dict(line.rstrip("\n").split("\t") for line in queries.read_text(encoding="utf-8").splitlines())
+    names = dict(line.rstrip("\n").split("\t")
+                 for line in queries.read_text(encoding="utf-8").splitlines())
     answers = [
-        {a["query"]: a.get("bytes") for a in json.loads(path.read_text(encoding="utf-8"))["document"]["answers"]}
+        {a["query"]: a.get("bytes")
+         for a in json.loads(path.read_text(encoding="utf-8"))["document"]["answers"]}
         for path in (without, measured)
     ]
     rows = collections.defaultdict(list)
@@ -137,14 +148,21 @@ def table(queries, without, measured):
         if real is not None:
             rows[name].append((named, real))
     rows["all"] = [pair for pairs in list(rows.values()) for pair in pairs]
-    print("| net | calls | equal to the byte | equal in blocks of 512 | within 1 MiB | worst below | worst above |")
+    print(
+        "| net | calls | equal to the byte | equal in blocks of 512 | within 1 MiB | worst below | "
+        "worst above |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, pairs in rows.items():
         def share(of):
-            return f"{100 * sum(1 for a, b in pairs if a is not None and of(a, b)) / len(pairs):.1f} %"
+            return (
+                f"{100 * sum(1 for a, b in pairs if a is not None and of(a, b)) / len(pairs):.1f} "
+                f"%")
         differences = [(a or 0) - b for a, b in pairs]
-        print(f"| {name} | {len(pairs)} | {share(lambda a, b: a == b)} | {share(lambda a, b: blocks(a) == blocks(b))} | "
-              f"{share(lambda a, b: abs(a - b) < 1 << 20)} | {-min(0, *differences):,} | {max(0, *differences):,} |")
+        print(
+            f"| {name} | {len(pairs)} | {share(lambda a, b: a == b)} | "
+            f"{share(lambda a, b: blocks(a) == blocks(b))} | "
+            f"{share(lambda a, b: abs(a - b) < 1 << 20)} | {-min(0, *differences):,} | "
+            f"{max(0, *differences):,} |")
 
 
 def main():
@@ -159,7 +177,8 @@ def main():
     options = parser.parse_args()
     if options.command == "list":
         found = draw(options.seed)
-        options.o.write_text("".join(f"{query}\t{name}\n" for query, name in sorted(found.items())), encoding="utf-8")
+        options.o.write_text("".join(f"{query}\t{name}\n" for query, name in sorted(found.items())),
+                             encoding="utf-8")
         print(f"{len(found)} queries", file=sys.stderr)
     else:
         table(options.queries, options.without, options.measured)

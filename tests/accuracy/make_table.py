@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Makes docs/accuracy.md: what elixir-profile predicts without a GPU against what measure.py measured on one.
+"""Makes docs/accuracy.md: what elixir-profile predicts without a GPU against what measure.py
+measured on one.
 
 Usage: make_table.py MEASURED PROFILES_DIR -o docs/accuracy.md
-  MEASURED      what measure.py wrote (.jsonl.xz), or the short form of it (.json) that --short writes
+  MEASURED      what measure.py wrote (.jsonl.xz), or the short form of it (.json) that --short
+                writes
   PROFILES_DIR  NAME.profile.json of each model (a model without one is listed as not predicted)
        make_table.py MEASURED.jsonl.xz --short SHORT.json
 """
@@ -34,7 +36,8 @@ def short(path):
             if run["allocator"] or run["outcome"] != "ok":
                 continue
             ends = [step["end"] for step in run["steps"]]
-            runs.append({"file": run["file"], "device": run["device"], "libtorch": run["torch"], **of_update(run),
+            runs.append({"file": run["file"], "device": run["device"], "libtorch": run["torch"],
+                         **of_update(run),
                          "peak_allocated_bytes": max(end["allocated_peak_bytes"] for end in ends),
                          "peak_reserved_bytes": max(end["reserved_peak_bytes"] for end in ends)})
     return sorted(runs, key=lambda run: (run["file"], run.get("update", "")))
@@ -45,7 +48,8 @@ def of_update(run):
     if not run.get("update"):
         return {}
     return {"update": run["update"],
-            "update_peak_bytes": max(step["update"]["allocated_peak_bytes"] for step in run["steps"])}
+            "update_peak_bytes": max(step["update"]["allocated_peak_bytes"]
+                                     for step in run["steps"])}
 
 
 def difference(predicted, measured):
@@ -61,7 +65,8 @@ def mib(bytes_):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("measured", type=pathlib.Path)
     parser.add_argument("profiles", type=pathlib.Path, nargs="?")
     parser.add_argument("-o", dest="out", type=pathlib.Path)
@@ -84,45 +89,57 @@ def main():
         for kind in ("allocated", "reserved"):
             measured, predicted = run[f"peak_{kind}_bytes"], memory.get(f"peak_{kind}_bytes")
             equal[kind] += predicted == measured
-            cells += [mib(measured), "" if predicted is None else mib(predicted), difference(predicted, measured)]
+            cells += [mib(measured), "" if predicted is None else mib(predicted),
+                      difference(predicted, measured)]
         rows.append("| " + " | ".join(cells) + " |")
     device, libtorch = runs[0]["device"], runs[0]["libtorch"]
     text = f"""# Accuracy of predicted memory
 
-**The rules were fitted on the {len(runs)} runs of this table: {predicted_runs} are predicted, allocated memory equal to the byte in {equal["allocated"]},
-reserved memory in {equal["reserved"]}. 111 other models were predicted blind, and then recorded (26 of them before this page kept
-tables): transformers were exact but for two (0.01 % and less than 0.0005 %). Where convolutions and recurrent layers were guessed, nets were
-off by up to 10 % (allocated) and 14 % (reserved), one segmentation net by 18 %. Since cuDNN is asked, 37 nets with convolutions were off by
-up to 0.3 % and 1.5 %. Of six recurrent nets one was off by 6 % and 10 %, before there were formulas for what cuDNN says of them; the last
-three were equal.**
+The rules were fitted on the {len(runs)} runs of this page.
+111 other models were first predicted and then recorded.
 
-So the table shows that the rules describe these runs. It does not show how far off another model may be. For that, each
-profile says which of its calls are exact, measured and modelled
+| models | allocated memory | reserved memory |
+| --- | --- | --- |
+| the {len(runs)} runs of this page, {predicted_runs} predicted | equal in {equal["allocated"]} \
+| equal in {equal["reserved"]} |
+| other transformers | equal but for two: 0.01 %, less than 0.0005 % | |
+| 37 other convolution nets, cuDNN asked | off by at most 0.3 % | 1.5 % |
+| 3 other recurrent nets | equal | equal |
+| convolutions, recurrent layers guessed (`--cudnn none`) | off by up to 10 %, one net 18 % | 14 % |
+
+The rules describe these runs. How far off another model may be does not follow from the table:
+each profile says which of its calls are exact, measured and modelled
 ([memory-report.md](memory-report.md#how-certain-the-peaks-are)).
 
-The table compares what `elixir-profile` predicts without a GPU with what training steps of the same files took on one
-{device} (LibTorch {libtorch}, default allocator settings). The steps ran with LibTorch's autograd, in a program
-that shares no code with the prediction. Figures are the peaks of allocated and of reserved memory over three steps, in
-MiB, with an optimizer that keeps two fp32 moments (and fp32 masters under bf16).
+The table compares what `elixir-profile` predicts without a GPU with what training steps of the same
+files took on one {device} (LibTorch {libtorch}, default allocator settings). The steps ran with
+LibTorch's autograd, in a program that shares no code with the prediction. Figures are the peaks of
+allocated and of reserved memory over three steps, in MiB, with an optimizer that keeps two fp32
+moments (and fp32 masters under bf16).
 
-ResNet-50, ConvNeXt, U-Net and ViT call cuDNN's convolutions. Their scratch memory comes from a table that was recorded
-from these same runs (`profiles/workspaces`, see [design/memory.md](design/memory.md)). So for these four, the table
-says what the convolution takes, and the prediction shows that everything around it is right. All other models use no
-table.
+ResNet-50, ConvNeXt, U-Net and ViT call cuDNN's convolutions. Their scratch memory comes from a
+table that was recorded from these same runs (`profiles/workspaces`, see
+[design/memory.md](design/memory.md)). So for these four, the table says what the convolution takes,
+and the prediction shows that everything around it is right. All other models use no table.
 
-Commands on this page want the Python of `examples/setup.sh` first in the path: `export PATH=$PWD/.venv/bin:$PATH`.
+Commands on this page want the Python of `examples/setup.sh` first in the path:
+`export PATH=$PWD/.venv/bin:$PATH`.
 
-The test `exported-accuracy` exports all of these models anew, and compares each prediction with what was measured.
+The test `exported-accuracy` exports all of these models anew, and compares each prediction with
+what was measured.
 
 {COMMANDS}
-| model, batch, dtype | allocated, measured | predicted | difference | reserved, measured | predicted | difference |
+| model, batch, dtype | allocated, measured | predicted | difference \
+| reserved, measured | predicted | difference |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 """ + "\n".join(rows) + "\n"
     notes = pathlib.Path(__file__).with_name("notes.md.in")
     if notes.exists():
         text += "\n" + notes.read_text(encoding="utf-8")
     arguments.out.write_text(text, encoding="utf-8")
-    print(f"{predicted_runs} of {len(runs)} predicted; equal: allocated {equal['allocated']}, reserved {equal['reserved']}")
+    print(
+        f"{predicted_runs} of {len(runs)} predicted; equal: allocated {equal['allocated']}, "
+        f"reserved {equal['reserved']}")
     return 0
 
 

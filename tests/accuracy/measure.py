@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Measures what training steps of exported models really take on this machine's GPU, with LibTorch's own autograd.
+"""Measures what training steps of exported models really take on this machine's GPU, with
+LibTorch's own autograd.
 
-Shares no code with Elixir. Each run is a process of its own: parameters, buffers and inputs on the GPU, then three
-times forward, backward and an optimizer's state (two fp32 moments a parameter from the first step on; an fp32 master
-before it where parameters are narrower), gradients set to none after each. The update itself is left out: Elixir's
-writes in place. With --update, that optimizer of torch.optim keeps its state and updates instead. Every event of the
-caching allocator is recorded.
+Shares no code with Elixir. Each run is a process of its own: parameters, buffers and inputs on the
+GPU, then three times forward, backward and an optimizer's state (two fp32 moments a parameter from
+the first step on; an fp32 master before it where parameters are narrower), gradients set to none
+after each. The update itself is left out: Elixir's writes in place. With --update, that optimizer
+of torch.optim keeps its state and updates instead. Every event of the caching allocator is
+recorded.
 
-Usage: measure.py MODELS_DIR OUT.jsonl.xz [--allocator CONF]… [--update NAME:FORM]… [--jobs N] [--limits FILE] [--only GLOB]
-                  [--seconds N]
-  MODELS_DIR   what export_models.py wrote; one JSON line for each run goes to OUT, sorted by file and configuration
+Usage: measure.py MODELS_DIR OUT.jsonl.xz [--allocator CONF]… [--update NAME:FORM]…
+                  [--jobs N] [--limits FILE] [--only GLOB] [--seconds N]
+  MODELS_DIR   what export_models.py wrote; one JSON line for each run goes to OUT, sorted by file
+               and configuration
   --allocator  text of PYTORCH_ALLOC_CONF (repeatable; default: LibTorch's defaults)
-  --update     an optimizer and form of elixir-profile, as adamw:torch-foreach (repeatable); with clip_grad_norm_ before it:
-               adamw:torch-foreach:clip
+  --update     an optimizer and form of elixir-profile, as adamw:torch-foreach (repeatable); with
+               clip_grad_norm_ before it: adamw:torch-foreach:clip
   --limits     JSON record file -> bytes: most that the allocator may reserve, by model file
   --seconds    start no run after that many
 """
@@ -32,8 +35,8 @@ import time
 import torch
 
 STEPS = 3
-ACTIONS = {"alloc": "a", "free_requested": "f", "free_completed": "c", "segment_alloc": "s", "segment_free": "x",
-           "segment_map": "m", "segment_unmap": "u", "oom": "o"}
+ACTIONS = {"alloc": "a", "free_requested": "f", "free_completed": "c", "segment_alloc": "s",
+           "segment_free": "x", "segment_map": "m", "segment_unmap": "u", "oom": "o"}
 
 
 def put_on_gpu(block):
@@ -41,7 +44,8 @@ def put_on_gpu(block):
     for node in block.nodes():
         for inner in node.blocks():
             put_on_gpu(inner)
-        if node.kind() == "prim::Constant" and node.output().type().kind() == "DeviceObjType" and node.hasAttribute("value"):
+        if (node.kind() == "prim::Constant" and node.output().type().kind() == "DeviceObjType"
+            and node.hasAttribute("value")):
             node.s_("value", "cuda:0")
 
 
@@ -63,7 +67,8 @@ def load(path):
             keep.append(tensor)
             key = tensor.data_ptr() or id(tensor)
             if key not in moved:
-                new = torch.nn.Parameter(torch.empty_like(tensor, device="cuda"), requires_grad=tensor.requires_grad)
+                new = torch.nn.Parameter(torch.empty_like(tensor, device="cuda"),
+                                         requires_grad=tensor.requires_grad)
                 with torch.no_grad():
                     fill(name, new)
                 moved[key] = new
@@ -85,17 +90,20 @@ def marks():
 
 def compact(trace, base):
     """[action, address from the lowest of its kind, size, stream] of every event."""
-    return [[ACTIONS.get(event["action"], event["action"]), event.get("addr", 0) - base, event["size"], event["stream"]]
+    return [[ACTIONS.get(event["action"], event["action"]), event.get("addr", 0) - base,
+             event["size"], event["stream"]]
             for event in trace]
 
 
-FORMS = {"torch-foreach": {"foreach": True}, "torch-fused": {"fused": True}, "torch-loop": {"foreach": False}}
+FORMS = {"torch-foreach": {"foreach": True}, "torch-fused": {"fused": True},
+         "torch-loop": {"foreach": False}}
 
 
 def optimizer_of(parameters, update):
     name, form, *clips = update.split(":")
-    kinds = {"adamw": (torch.optim.AdamW, {}), "adam": (torch.optim.Adam, {}), "sgd": (torch.optim.SGD, {}),
-             "sgd-momentum": (torch.optim.SGD, {"momentum": 0.9}), "adafactor": (torch.optim.Adafactor, {})}
+    kinds = {"adamw": (torch.optim.AdamW, {}), "adam": (torch.optim.Adam, {}),
+             "sgd": (torch.optim.SGD, {}), "sgd-momentum": (torch.optim.SGD, {"momentum": 0.9}),
+             "adafactor": (torch.optim.Adafactor, {})}
     kind, options = kinds[name]
     trained = [p for p in parameters if p.requires_grad]
     optimizer = kind(trained, lr=1e-3, **options, **FORMS[form])
@@ -114,11 +122,13 @@ class Clipping:
 
 
 class ElixirsState:
-    """A master before the first step where parameters are narrow, two moments from it on; the update takes no memory."""
+    """A master before the first step where parameters are narrow, two moments from it on; the
+    update takes no memory."""
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.masters = [torch.empty_like(p, dtype=torch.float32) for p in parameters if p.element_size() < 4]
+        self.masters = [torch.empty_like(p, dtype=torch.float32) for p in parameters
+                        if p.element_size() < 4]
         self.moments = []
 
     def step(self):
@@ -144,8 +154,9 @@ def run(model, directory, configuration, limit, update):
     if limit:
         torch.cuda.set_per_process_memory_fraction(fraction_for(limit, total))
     torch._C._jit_set_profiling_mode(False)
-    result = {"file": model["file"], "allocator": configuration, "update": update, "limit_bytes": limit, "device_bytes": total,
-              "device": torch.cuda.get_device_name(), "torch": torch.__version__, "steps": []}
+    result = {"file": model["file"], "allocator": configuration, "update": update,
+              "limit_bytes": limit, "device_bytes": total, "device": torch.cuda.get_device_name(),
+              "torch": torch.__version__, "steps": []}
     torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=5_000_000)
     progress = "load"
     try:
@@ -176,8 +187,10 @@ def run(model, directory, configuration, limit, update):
                 optimizer.step()
                 torch.cuda.synchronize()
                 update_marks = marks()
-                end = {key: max(update_marks[key], after_backward[key]) if "peak" in key else update_marks[key] for key in update_marks}
-                result["steps"].append({"forward": after_forward, "backward": after_backward, "update": update_marks, "end": end,
+                end = {key: max(update_marks[key], after_backward[key])
+                       if "peak" in key else update_marks[key] for key in update_marks}
+                result["steps"].append({"forward": after_forward, "backward": after_backward,
+                                        "update": update_marks, "end": end,
                                         "loss": str(loss.item())})
                 del output, loss
                 for parameter in parameters:
@@ -185,20 +198,25 @@ def run(model, directory, configuration, limit, update):
         result["outcome"] = "ok"
     except torch.OutOfMemoryError as error:
         result["outcome"] = f"out of memory in {progress}"
-    except Exception as error:  # a run that fails is a result too; TorchScript gives errors of its operators another type
+    # a run that fails is a result too; TorchScript gives errors of its operators another type
+    except Exception as error:
         text = str(error)
         memory = "CUDA out of memory" in text
-        result["outcome"] = f"out of memory in {progress}" if memory else f"{type(error).__name__} in {progress}: {text[-300:]}"
+        result["outcome"] = (f"out of memory in {progress}"
+                             if memory else f"{type(error).__name__} in {progress}: {text[-300:]}")
     free, _ = torch.cuda.mem_get_info()
     result["process_bytes_if_alone"] = total - free
     result["retries"] = torch.cuda.memory_stats().get("num_alloc_retries", 0)
     snapshot = torch.cuda.memory._snapshot()
     trace = snapshot["device_traces"][0]
-    addresses = [event["addr"] for event in trace if event["action"] in ("segment_alloc", "segment_map")]
+    addresses = [event["addr"] for event in trace
+                 if event["action"] in ("segment_alloc", "segment_map")]
     base = min(addresses) if addresses else 0
     result["base"] = base
-    result["segments"] = [[s["address"] - base, s["total_size"], s["segment_type"], s["stream"], s.get("is_expandable", False),
-                           [[b["size"], b["state"], b.get("requested_size", 0)] for b in s["blocks"]]] for s in snapshot["segments"]]
+    result["segments"] = [[s["address"] - base, s["total_size"], s["segment_type"], s["stream"],
+                           s.get("is_expandable", False),
+                           [[b["size"], b["state"], b.get("requested_size", 0)]
+                            for b in s["blocks"]]] for s in snapshot["segments"]]
     if not limit:
         result["trace"] = compact(trace, base)
     return result
@@ -214,15 +232,18 @@ def child(job, directory, path):
         path.write_text(json.dumps(result, separators=(",", ":")), encoding="utf-8")
         code = 0
     except BaseException as error:  # noqa: B036 the parent sees only the exit code
-        path.write_text(json.dumps({"file": model["file"], "allocator": configuration, "update": update, "limit_bytes": limit,
-                                    "outcome": f"{type(error).__name__}: {str(error)[:300]}"}), encoding="utf-8")
+        path.write_text(json.dumps({"file": model["file"], "allocator": configuration,
+                                    "update": update, "limit_bytes": limit,
+                                    "outcome": f"{type(error).__name__}: {str(error)[:300]}"}),
+                        encoding="utf-8")
     finally:
         sys.stdout.flush()
         os._exit(code)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--allocator", action="append", default=[])
@@ -232,11 +253,14 @@ def main():
     parser.add_argument("--only", default="*")
     parser.add_argument("--seconds", type=float, default=3600)
     arguments = parser.parse_args()
-    models = [m for m in json.loads((arguments.models / "models.json").read_text()) if fnmatch.fnmatch(m["file"], arguments.only)]
+    models = [m for m in json.loads((arguments.models / "models.json").read_text())
+              if fnmatch.fnmatch(m["file"], arguments.only)]
     limits = json.loads(arguments.limits.read_text()) if arguments.limits else {}
-    jobs = [(model, configuration, limits.get(model["file"]), update) for configuration in arguments.allocator or [""]
+    jobs = [(model, configuration, limits.get(model["file"]), update)
+            for configuration in arguments.allocator or [""]
             for update in arguments.update or [""] for model in models]
-    random.Random(1).shuffle(jobs)  # large models are neighbours in the list; together they would fill the GPU
+    # large models are neighbours in the list; together they would fill the GPU
+    random.Random(1).shuffle(jobs)
     work = arguments.out.with_suffix(".parts")
     work.mkdir(parents=True, exist_ok=True)
     started, running, parts = time.monotonic(), {}, []
@@ -263,8 +287,10 @@ def main():
             out.write(json.dumps(result, separators=(",", ":")) + "\n")
     for result in results:
         last = result["steps"][-1]["end"] if result.get("steps") else {}
-        print(f"{result['file']:28s} {result['allocator'] + result['update']:32s} allocated {last.get('allocated_peak_bytes', 0):>14,d} "
-              f"reserved {last.get('reserved_peak_bytes', 0):>14,d}  {result['outcome']}")
+        print(
+            f"{result['file']:28s} {result['allocator'] + result['update']:32s} allocated "
+            f"{last.get('allocated_peak_bytes', 0):>14,d} "
+            f"reserved {last.get('reserved_peak_bytes', 0):>14,d}  {result['outcome']}")
     return 0
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""What NCCL takes of a GPU beside LibTorch's allocator, in groups of 1 to all GPUs of this machine, one process a GPU: after the group is
-made and after each collective of 16 Mi bf16 elements a rank.
+"""What NCCL takes of a GPU beside LibTorch's allocator, in groups of 1 to all GPUs of this machine,
+one process a GPU: after the group is made and after each collective of 16 Mi bf16 elements a rank.
 
 Usage: nccl_memory.py
 """
@@ -27,7 +27,8 @@ def rank_main(rank, ranks):
     torch.ones(1, device="cuda")  # the context is not NCCL's
     torch.cuda.synchronize()
     free_before = torch.cuda.mem_get_info()[0]
-    distributed.init_process_group("nccl", rank=rank, world_size=ranks, device_id=torch.device("cuda", rank))
+    distributed.init_process_group("nccl", rank=rank, world_size=ranks,
+                                   device_id=torch.device("cuda", rank))
     part = torch.ones(ELEMENTS, device="cuda", dtype=torch.bfloat16)
     whole = torch.ones(ranks * ELEMENTS, device="cuda", dtype=torch.bfloat16)
     rows = [("group", taken(free_before))]
@@ -41,7 +42,9 @@ def rank_main(rank, ranks):
         rows.append((name, taken(free_before)))
     if rank == 0:
         text = ", ".join(f"{name} {size / 2**20:.0f}" for name, size in rows)
-        print(f"NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}, {ranks} GPUs, MiB after: {text}", flush=True)
+        print(
+            f"NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}, {ranks} GPUs, MiB after: "
+            f"{text}", flush=True)
     distributed.barrier()
     distributed.destroy_process_group()
 

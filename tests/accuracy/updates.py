@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Steps that torch.optim updates: predicted by elixir-profile without a GPU, then compared with what measure.py recorded.
+"""Steps that torch.optim updates: predicted by elixir-profile without a GPU, then compared with
+what measure.py recorded.
 
 Usage: updates.py predict MODELS_DIR [--updates GLOB] [--tools DIR]
                  exports models; writes MODEL.OPTIMIZER.FORM.profile.json beside them
-       measure.py MODELS_DIR MEASURED.jsonl.xz $(updates.py options [--updates GLOB])     on the GPU machine
+       measure.py MODELS_DIR MEASURED.jsonl.xz $(updates.py options [--updates GLOB])
+                 on the GPU machine
        updates.py table MODELS_DIR MEASURED.jsonl.xz   writes a table of peaks as Markdown
 With short sequences, the update is the peak of the step.
 """
@@ -29,7 +31,8 @@ MODELS = {
     "resnet50": (["resnet50"], 8),
 }
 UPDATES = [f"{name}:{form}" for name in ("adamw", "sgd-momentum") for form in FORMS] + [
-    "adafactor:torch-foreach", "adafactor:torch-loop", "adamw:torch-foreach:clip", "adamw:torch-fused:clip", "sgd:torch-foreach:clip"]
+    "adafactor:torch-foreach", "adafactor:torch-loop", "adamw:torch-foreach:clip",
+    "adamw:torch-fused:clip", "sgd:torch-foreach:clip"]
 
 
 def chosen_updates(arguments):
@@ -50,13 +53,17 @@ def predict(arguments):
         for label, dtype in export_models.DTYPES.items():
             path = arguments.models / f"{name}-b{batch}-{label}.pt"
             inputs = export_models.export_published(exporter, asked, batch, dtype, path)
-            models.append({"model": name, "batch": batch, "dtype": label, "file": path.name, "inputs": inputs})
+            models.append({"model": name, "batch": batch, "dtype": label, "file": path.name,
+                           "inputs": inputs})
             for update in chosen_updates(arguments):
                 optimizer, form, *clips = update.split(":")
-                subprocess.run([arguments.tools / "elixir-profile", path, "--target", "cuda:sm_90", "--optimizer", optimizer,
-                                "--optimizer-form", form, *(["--clip-norm", "1"] if clips else []), "-q", "--force", "-o", profile_of(arguments.models, path.name, update)],
+                subprocess.run([arguments.tools / "elixir-profile", path, "--target", "cuda:sm_90",
+                                "--optimizer", optimizer, "--optimizer-form", form,
+                                *(["--clip-norm", "1"] if clips else []), "-q", "--force", "-o",
+                                profile_of(arguments.models, path.name, update)],
                                check=True, stdout=subprocess.DEVNULL)
-    (arguments.models / "models.json").write_text(json.dumps(models, indent=1) + "\n", encoding="utf-8")
+    (arguments.models / "models.json").write_text(json.dumps(models, indent=1) + "\n",
+                                                  encoding="utf-8")
 
 
 def options(arguments):
@@ -64,19 +71,25 @@ def options(arguments):
 
 
 def table(arguments):
-    print("| model, batch, dtype | update | allocated, measured | difference | reserved, measured | difference | of it during the update |")
+    print(
+        "| model, batch, dtype | update | allocated, measured | difference | reserved, measured | "
+        "difference | of it during the update |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for run in make_table.short(arguments.measured):
-        memory = json.loads(profile_of(arguments.models, run["file"], run["update"]).read_text(encoding="utf-8"))["memory"]
+        memory = json.loads(profile_of(arguments.models, run["file"],
+                                       run["update"]).read_text(encoding="utf-8"))["memory"]
         cells = [run["file"].removesuffix(".pt"), run["update"].replace(":", ", ")]
         for what in ("allocated", "reserved"):
             measured = run[f"peak_{what}_bytes"]
-            cells += [make_table.mib(measured), make_table.difference(memory[f"peak_{what}_bytes"], measured)]
-        print("| " + " | ".join([*cells, f"{run['update_peak_bytes'] / run['peak_allocated_bytes']:.0%}"]) + " |")
+            cells += [make_table.mib(measured),
+                      make_table.difference(memory[f"peak_{what}_bytes"], measured)]
+        print("| " + " | ".join(
+            [*cells, f"{run['update_peak_bytes'] / run['peak_allocated_bytes']:.0%}"]) + " |")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     predicting = commands.add_parser("predict")
     predicting.add_argument("models", type=pathlib.Path)

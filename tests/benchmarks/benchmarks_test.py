@@ -13,7 +13,8 @@ PROGRAMS = {pathlib.Path(path).name: path for path in sys.argv[1:]}
 MODEL = pathlib.Path(os.environ.get("ELIXIR_TEST_MODELS", "")) / "gpt2-float32.pt"
 # Arguments that take least, by program. None: it needs a GPU.
 SMALL = {
-    "adam_benchmark": ["--device", "cpu", "--parameters", "1", "--threads", "2", "--rounds", "1", "--json"],
+    "adam_benchmark": ["--device", "cpu", "--parameters", "1", "--threads", "2", "--rounds", "1",
+                       "--json"],
     "adam_places_benchmark": ["--size", "1", "--milliseconds", "1", "--rounds", "1", "--json"],
     "arena_benchmark": ["--size", "16", "--threads", "2", "--rounds", "1", "--json"],
     "event_benchmark": None,
@@ -37,7 +38,8 @@ FIGURES = {
 
 
 def run(name, *arguments):
-    return subprocess.run([PROGRAMS[name], *map(str, arguments)], capture_output=True, text=True, timeout=100)
+    return subprocess.run([PROGRAMS[name], *map(str, arguments)], capture_output=True, text=True,
+                          timeout=100)
 
 
 def figures(document, keys):
@@ -59,7 +61,8 @@ class Benchmarks(unittest.TestCase):
 
     def test_what_is_unknown_is_refused(self):
         for name in PROGRAMS:
-            for wrong in (["--no-such-option", "1"], ["--rounds", "0"], ["--rounds"], ["--device", "tpu"]):
+            for wrong in (["--no-such-option", "1"], ["--rounds", "0"], ["--rounds"],
+                          ["--device", "tpu"]):
                 with self.subTest(name, wrong=wrong):
                     done = run(name, *wrong)
                     self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)

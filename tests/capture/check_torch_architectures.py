@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""The table in capture/cuda_architectures.cc against the wheel's own word. Usage: check_torch_architectures.py SOURCE_FILE
+"""The table in capture/cuda_architectures.cc against the wheel's own word.
+Usage: check_torch_architectures.py SOURCE_FILE
 Skips (77) where torch is a CPU build."""
 import pathlib
 import re

@@ -134,8 +134,8 @@ at::Tensor beyond_32_bits(Random& random, at::ScalarType dtype) {
                    at::TensorOptions().dtype(dtype).device(random.space().device));
 }
 
-/// Of sum and mean: input, dimensions, whether they are kept, dtype. On a GPU, one input in 32 is
-/// too large for one kernel.
+/// Arguments of sum and mean: input, dimensions, whether they are kept, dtype. On a GPU, one input
+/// in 32 is too large for one kernel.
 Values reduction(Random& random) {
   const at::ScalarType dtype = random.floating();
   const bool large = random.space().device.is_cuda() && random.number(0, 31) == 0;
@@ -152,7 +152,7 @@ Values reduction(Random& random) {
           other_dtype ? c10::IValue(static_cast<std::int64_t>(random.floating())) : kNone};
 }
 
-/// Of nll_loss_forward: input, target, weight, reduction, ignored index.
+/// Arguments of nll_loss_forward: input, target, weight, reduction, ignored index.
 Values nll(Random& random) {
   const Sizes s = random.sizes(2);
   const at::ScalarType dtype = random.floating();
@@ -211,8 +211,8 @@ void add_losses(RandomCalls& calls) {
   }
 }
 
-/// Of cudnn_batch_norm: input, weight, bias, running mean and variance, training, momentum,
-/// epsilon.
+/// Arguments of cudnn_batch_norm: input, weight, bias, running mean and variance, training,
+/// momentum, epsilon.
 Values batch_norm(Random& random) {
   Sizes sizes = random.any_sizes(2, 5);
   const at::ScalarType dtype = random.floating();

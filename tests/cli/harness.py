@@ -5,12 +5,13 @@
     from harness import ToolTest
 
     class Search(ToolTest):
-        tool = "ELIXIR_SEARCH"                      # variable that holds the binary's path, set by meson.build
+        tool = "ELIXIR_SEARCH"  # variable that holds the binary's path, set by meson.build
 
         def test_refuses_an_unknown_flag(self):
             self.fails(2, "EX0101", "--profle", "x")
 
-Every test has an empty working directory of its own (self.directory); a run that leaves temporary files there fails."""
+Every test has an empty working directory of its own (self.directory); a run that leaves temporary
+files there fails."""
 import collections
 import json
 import os
@@ -38,7 +39,9 @@ def schema(name):
 def clean_environment(**extra):
     """This process's environment without what changes colours and language."""
     dropped = {"NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "LC_ALL", "LC_CTYPE", "LANG", "TERM"}
-    environment = {k: v for k, v in os.environ.items() if k not in dropped and not k.startswith("ELIXIR_")}
+    environment = {k: v
+                   for k, v in os.environ.items()
+                   if k not in dropped and not k.startswith("ELIXIR_")}
     environment.update({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
     environment.update(extra)
     return environment
@@ -74,15 +77,18 @@ class ToolTest(unittest.TestCase):
             timeout=self.timeout_s,
             **popen,
         )
-        result = Result(process.returncode, process.stdout.decode("utf-8"), process.stderr.decode("utf-8"))
+        result = Result(process.returncode, process.stdout.decode("utf-8"),
+                        process.stderr.decode("utf-8"))
         self.assert_no_leftovers()
         return result
 
     def run_in_terminal(self, *arguments, env=None):
-        """(code, out) where stdin, stdout and stderr are a terminal of 80 columns (util-linux `script`)."""
+        """(code, out) where stdin, stdout and stderr are a terminal of 80 columns (util-linux
+        `script`)."""
         if not shutil.which("script"):
             self.skipTest("no `script`")
-        words = " ".join("'" + str(word).replace("'", "'\\''") + "'" for word in [self.binary, *arguments])
+        words = " ".join("'" + str(word).replace("'", "'\\''") + "'"
+                         for word in [self.binary, *arguments])
         process = subprocess.run(
             ["script", "-qec", f"stty cols 80; exec {words}", "/dev/null"],
             cwd=self.directory,
@@ -122,7 +128,8 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(left, [], "temporary files left behind")
 
     def files(self):
-        return sorted(str(p.relative_to(self.directory)) for p in self.directory.rglob("*") if p.is_file())
+        return sorted(str(p.relative_to(self.directory)) for p in self.directory.rglob("*")
+                      if p.is_file())
 
     def succeeds(self, *arguments, code=0, **options):
         result = self.run_tool(*arguments, **options)
@@ -130,7 +137,8 @@ class ToolTest(unittest.TestCase):
         return result
 
     def envelope(self, *arguments, code=0, **options):
-        """The JSON result of a run with --json: one valid document on stdout that agrees with the exit code."""
+        """The JSON result of a run with --json: one valid document on stdout that agrees with the
+        exit code."""
         result = self.run_tool("--json", *arguments, **options)
         self.assertEqual(result.code, code, result.err)
         document = json.loads(result.out)
@@ -140,12 +148,13 @@ class ToolTest(unittest.TestCase):
         return document
 
     def fails(self, code, error, *arguments, mentions=(), **options):
-        """Exactly one error `error` (EXnnnn) on stderr, exit code `code`, nothing on stdout, no new file; the same
-        with --json. Returns stderr."""
+        """Exactly one error `error` (EXnnnn) on stderr, exit code `code`, nothing on stdout, no new
+        file; the same with --json. Returns stderr."""
         before = self.files()
         result = self.run_tool(*arguments, **options)
         self.assertEqual(result.code, code, result.err)
-        self.assertEqual(re.findall(r"^error\[(EX\d{4})\]: ", result.err, re.MULTILINE), [error], result.err)
+        self.assertEqual(re.findall(r"^error\[(EX\d{4})\]: ", result.err, re.MULTILINE), [error],
+                         result.err)
         self.assertEqual(result.out, "")
         for text in [mentions] if isinstance(mentions, str) else mentions:
             self.assertIn(text, result.err)
@@ -159,7 +168,8 @@ class ToolTest(unittest.TestCase):
         """Names of the shared libraries that the dynamic linker loads for a run."""
         environment = clean_environment(LD_DEBUG="files")
         process = subprocess.run(
-            [self.binary, *map(str, arguments)], cwd=self.directory, env=environment, capture_output=True, timeout=self.timeout_s
+            [self.binary, *map(str, arguments)], cwd=self.directory, env=environment,
+            capture_output=True, timeout=self.timeout_s
         )
         text = process.stderr.decode("utf-8", "replace")
         return {os.path.basename(path) for path in re.findall(r"calling init: (\S+)", text)}
@@ -170,7 +180,8 @@ class CommonBehaviour:
 
     def test_help_has_examples_first_and_names_exit_codes(self):
         text = self.succeeds("--help").out
-        self.assertTrue(text.startswith("Usage: elixir-") or text.startswith("Usage: example-"), text[:80])
+        self.assertTrue(text.startswith("Usage: elixir-") or text.startswith("Usage: example-"),
+                        text[:80])
         headings = re.findall(r"^([A-Z][A-Za-z ]+):$", text, re.MULTILINE)
         self.assertEqual(headings[0], "Examples")
         self.assertEqual(headings[-2:], ["Common", "Exit status"])
@@ -187,7 +198,8 @@ class CommonBehaviour:
             self.assertEqual(self.succeeds(flag).err, "")
 
     def test_version_names_the_compiler(self):
-        self.assertRegex(self.succeeds("--version").out, r"\A\S+ \d+\.\d+\.\d+\ncompiler +(g\+\+|clang) ")
+        self.assertRegex(self.succeeds("--version").out,
+                         r"\A\S+ \d+\.\d+\.\d+\ncompiler +(g\+\+|clang) ")
         document = self.envelope("--version")["document"]
         self.assertIn("compiler", document["built_with"])
 
@@ -195,7 +207,9 @@ class CommonBehaviour:
         """No output may be an input: that is checked for the flags that say which they are."""
         rows = self.envelope("--flag-table")["document"]["flags"]
         for row in rows:
-            if row["name"] == "--output" or not re.search(r"FILE|PATH|RUN_DIR|OUT\b|\.json|\.pt|PROFILE|HARDWARE|^H$", row["value"] or ""):
+            if (row["name"] == "--output"
+                or not re.search(r"FILE|PATH|RUN_DIR|OUT\b|\.json|\.pt|PROFILE|HARDWARE|^H$",
+                                 row["value"] or "")):
                 continue
             self.assertIn(row["file"], ("read", "written"), row["name"])
 
@@ -212,7 +226,8 @@ class CommonBehaviour:
     def test_full_device_on_stdout_is_disk_full(self):
         with open("/dev/full", "wb") as full:
             process = subprocess.run(
-                [self.binary, "--help"], stdout=full, stderr=subprocess.PIPE, env=clean_environment(), timeout=60
+                [self.binary, "--help"], stdout=full, stderr=subprocess.PIPE,
+                env=clean_environment(), timeout=60
             )
         self.assertEqual(process.returncode, 4)
         self.assertIn(b"error[EX0702]", process.stderr)

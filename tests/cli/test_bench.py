@@ -31,7 +31,8 @@ class Bench(CommonBehaviour, ToolTest):
     tool = "ELIXIR_BENCH"
 
     def bench(self, *arguments):
-        """Runs quickly into hardware.json, or where -o says, and returns the document that was printed."""
+        """Runs quickly into hardware.json, or where -o says, and returns the document that was
+        printed."""
         return self.envelope(*DEVICE, "--quick", *arguments)["document"]
 
     def test_list_says_what_and_how_and_what_is_impossible_here(self):
@@ -97,7 +98,8 @@ class Bench(CommonBehaviour, ToolTest):
         self.assertEqual(document["adam"]["cpu"], [])
         reasons = {w["measurement"]: w["reason"] for w in document["waived"]}
         self.assertEqual(reasons["matmul"], "not asked for")
-        self.assertEqual(json.loads((self.directory / "part.json").read_text(encoding="utf-8")), document)
+        self.assertEqual(json.loads((self.directory / "part.json").read_text(encoding="utf-8")),
+                         document)
 
     def test_into_adds_to_an_existing_document_in_place(self):
         self.bench("--only", "launch", "--name", "mine")
@@ -110,8 +112,10 @@ class Bench(CommonBehaviour, ToolTest):
 
     def test_no_other_output_is_an_input(self):
         (self.directory / "hardware.json").write_text("precious", encoding="utf-8")
-        for arguments in (["--operators", "hardware.json"], ["--into", "hardware.json", "--samples", "hardware.json"],
-                          ["--operators", "hardware.json", "-o", "x", "--samples", "./hardware.json"]):
+        for arguments in (["--operators", "hardware.json"],
+                          ["--into", "hardware.json", "--samples", "hardware.json"],
+                          ["--operators", "hardware.json", "-o", "x", "--samples",
+                           "./hardware.json"]):
             self.fails(2, "EX0104", *DEVICE, "--force", *arguments, mentions="would replace")
         self.assertEqual((self.directory / "hardware.json").read_text(encoding="utf-8"), "precious")
 
@@ -121,7 +125,8 @@ class Bench(CommonBehaviour, ToolTest):
         document = json.loads(path.read_text(encoding="utf-8"))
         document["machine"]["cpu"] = "Another CPU"
         path.write_text(json.dumps(document), encoding="utf-8")
-        self.fails(3, "EX0603", *DEVICE, "--only", "launch", "--into", "hardware.json", mentions="Another CPU")
+        self.fails(3, "EX0603", *DEVICE, "--only", "launch", "--into", "hardware.json",
+                   mentions="Another CPU")
 
     def test_a_typo_gets_a_suggestion(self):
         self.fails(2, "EX0102", "--only", "adam-cpv", mentions="did you mean `adam-cpu`?")
@@ -136,9 +141,12 @@ class Bench(CommonBehaviour, ToolTest):
         self.fails(2, "EX0204", *DEVICE, "--quick", "-o", "missing/hardware.json")
 
     def test_damaged_documents_are_refused_with_their_place(self):
-        (self.directory / "broken.json").write_text('{"schema": "elixir.hardware",', encoding="utf-8")
-        self.fails(2, "EX0205", *DEVICE, "--into", "broken.json", "--only", "launch", mentions="broken.json")
-        (self.directory / "plan.json").write_text('{"schema": "elixir.plan", "schema_version": "1.0"}', encoding="utf-8")
+        (self.directory / "broken.json").write_text('{"schema": "elixir.hardware",',
+                                                    encoding="utf-8")
+        self.fails(2, "EX0205", *DEVICE, "--into", "broken.json", "--only", "launch",
+                   mentions="broken.json")
+        (self.directory / "plan.json").write_text(
+            '{"schema": "elixir.plan", "schema_version": "1.0"}', encoding="utf-8")
         self.fails(2, "EX0210", *DEVICE, "--into", "plan.json", "--only", "launch")
         self.fails(2, "EX0201", *DEVICE, "--into", "missing.json", "--only", "launch")
         self.fails(2, "EX0201", *DEVICE, "--only", "launch", "--operators", "missing.profile.json")
@@ -151,7 +159,8 @@ class Bench(CommonBehaviour, ToolTest):
         figure = document["host_memory"]["copy_bytes_per_s"]
         self.assertEqual(len(series[0]["values"]), figure["samples"])
         self.assertEqual(statistics.median(series[0]["values"]), figure["median"])
-        self.fails(2, "EX0203", *DEVICE, "--quick", "--only", "launch", "-o", "b.json", "--samples", "raw.jsonl")
+        self.fails(2, "EX0203", *DEVICE, "--quick", "--only", "launch", "-o", "b.json", "--samples",
+                   "raw.jsonl")
         self.assertNotIn("b.json", self.files())
 
     def test_the_disk_of_a_directory_is_measured_and_nothing_stays_there(self):
@@ -173,16 +182,18 @@ class Bench(CommonBehaviour, ToolTest):
         self.fails(2, "EX0204", *DEVICE, "--only", "disk", "--disk", "file", mentions="--disk DIR")
         if os.geteuid() != 0:
             (self.directory / "closed").mkdir(mode=0o500)
-            self.fails(2, "EX0204", *DEVICE, "--only", "disk", "--disk", "closed", mentions="closed")
+            self.fails(2, "EX0204", *DEVICE, "--only", "disk", "--disk", "closed",
+                       mentions="closed")
         self.assertNotIn("hardware.json", self.files())
 
     def test_ctrl_c_keeps_what_is_finished(self):
         (self.directory / "place").mkdir()
         process = self.start(
-            *DEVICE, "--only", "launch,host-streams,disk,device-copy", "--disk", "place", "--samples", "raw.jsonl"
+            *DEVICE, "--only", "launch,host-streams,disk,device-copy", "--disk", "place",
+            "--samples", "raw.jsonl"
         )
-        # Memory and disk come first, and take as long as they do. What follows takes seconds. A disk that others use
-        # may be too unsteady to be measured.
+        # Memory and disk come first, and take as long as they do. What follows takes seconds. A
+        # disk that others use may be too unsteady to be measured.
         for line in process.stderr:
             if b"host-streams" in line:
                 break
@@ -217,8 +228,8 @@ class Bench(CommonBehaviour, ToolTest):
         shutil.copy(self.directory / "made/calling.profile.json", self.directory)
         shutil.rmtree(self.directory / "made")
         (self.directory / "victim").write_text("precious", encoding="utf-8")
-        error = self.fails(2, "EX0311", *DEVICE, "--only", "launch", "--operators", "calling.profile.json",
-                           mentions="aten::from_file")
+        error = self.fails(2, "EX0311", *DEVICE, "--only", "launch", "--operators",
+                           "calling.profile.json", mentions="aten::from_file")
         self.assertRegex(str(error), r"calling\.profile\.json.*/operators/\d+/name")
         self.assertEqual(self.files(), ["calling.profile.json", "victim"])
         self.assertEqual((self.directory / "victim").read_text(encoding="utf-8"), "precious")

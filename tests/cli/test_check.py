@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""elixir-check: verdicts, who is responsible, annotations, JUnit, documents, exit codes; it maps no LibTorch."""
+"""elixir-check: verdicts, who is responsible, annotations, JUnit, documents, exit codes; it maps no
+LibTorch."""
 import json
 import os
 import pathlib
@@ -31,7 +32,8 @@ class CheckTest(ToolTest):
         cls.modelled = cls.shared / "modelled.profile.json"
         cls.old = cls.shared / "old.profile.json"
         cls.hostile = cls.shared / "hostile.profile.json"
-        cls.memory = {path: json.loads(path.read_text(encoding="utf-8"))["memory"] for path in cls.shared.rglob("*.json")}
+        cls.memory = {path: json.loads(path.read_text(encoding="utf-8"))["memory"]
+                      for path in cls.shared.rglob("*.json")}
 
     def peak(self, path):
         return self.memory[path]["peak_allocated_bytes"]
@@ -60,7 +62,8 @@ class Startup(CheckTest):
         for arguments in (["--help"], [self.gpt, "--max-process", "1TB"]):
             mapped = self.mapped_libraries(*arguments)
             self.assertTrue(any(name.startswith("libelixir-plan") for name in mapped), mapped)
-            self.assertEqual([name for name in mapped if "torch" in name or "c10" in name or "cuda" in name], [])
+            self.assertEqual(
+                [name for name in mapped if "torch" in name or "c10" in name or "cuda" in name], [])
 
 
 class Limits(CheckTest):
@@ -71,7 +74,8 @@ class Limits(CheckTest):
         self.assertTrue(result.out.endswith("within budget: 1 check of 1 file\n"), result.out)
         result = self.succeeds(self.gpt, "--max-peak-allocated", peak - 1, code=1)
         self.assertIn("over by 1 bytes", result.out)
-        self.assertTrue(result.out.endswith("over budget: 1 of 1 check failed, in 1 of 1 file\n"), result.out)
+        self.assertTrue(result.out.endswith("over budget: 1 of 1 check failed, in 1 of 1 file\n"),
+                        result.out)
         self.assertEqual(result.err, "")
 
     def test_every_flag_limits_its_quantity(self):
@@ -92,7 +96,8 @@ class Limits(CheckTest):
 
     def test_several_files_are_all_checked(self):
         between = (self.peak(self.bert) + self.peak(self.gpt)) // 2
-        result = self.succeeds(self.gpt, self.bert, self.grown, "--max-peak-allocated", between, code=1)
+        result = self.succeeds(self.gpt, self.bert, self.grown, "--max-peak-allocated", between,
+                               code=1)
         self.assertIn("over budget: 2 of 3 checks failed, in 2 of 3 files", result.out)
         document, checks = self.checks(self.gpt, self.bert, "--max-peak-allocated", between, code=1)
         self.assertEqual([file["failed"] for file in document["files"]], [True, False])
@@ -121,27 +126,38 @@ class Limits(CheckTest):
         budget = self.budget(limits={"max_peak_allocated_bytes": 1, "max_parameters": "1B"})
         document, checks = self.checks(budget, self.gpt, "--max-peak-allocated", "1TB")
         self.assertEqual(checks[("gpt.profile.json", "max_peak_allocated_bytes")]["limit"], 10**12)
-        self.assertEqual(checks[("gpt.profile.json", "max_parameters")]["origin"]["pointer"], "/limits/max_parameters")
+        self.assertEqual(checks[("gpt.profile.json", "max_parameters")]["origin"]["pointer"],
+                         "/limits/max_parameters")
 
     def test_same_inputs_same_bytes(self):
-        arguments = [self.grown, "--max-process", "1MiB", "--baseline", self.gpt, "--max-increase", "1%", "--force"]
-        first, second = (self.run_tool("--json", *arguments, "--junit", name) for name in ("a.xml", "b.xml"))
+        arguments = [self.grown, "--max-process", "1MiB", "--baseline", self.gpt, "--max-increase",
+                     "1%", "--force"]
+        first, second = (self.run_tool("--json", *arguments, "--junit", name)
+                         for name in ("a.xml", "b.xml"))
         self.assertEqual(first.out, second.out)
-        self.assertEqual((self.directory / "a.xml").read_bytes(), (self.directory / "b.xml").read_bytes())
+        self.assertEqual((self.directory / "a.xml").read_bytes(),
+                         (self.directory / "b.xml").read_bytes())
 
 
 class Labels(CheckTest):
     def test_every_profile_says_how_certain_its_peaks_are(self):
-        out = self.succeeds(self.gpt, self.measured, self.modelled, self.cpu, "--max-parameters", "1B").out
+        out = self.succeeds(self.gpt, self.measured, self.modelled, self.cpu, "--max-parameters",
+                            "1B").out
         self.assertIn("  peak allocated is exact, workspaces included\n", out)
-        self.assertRegex(out, r"  peak allocated is measured: 2 of \d+ calls take the workspace that a library names")
-        said = r"  peak allocated is modelled: 3 of \d+ calls hold 4\.00 KiB of it; how far off it may be is not known\n"
+        self.assertRegex(out,
+                         r"  peak allocated is measured: 2 of \d+ calls take the workspace that a "
+                         r"library names")
+        said = (
+            r"  peak allocated is modelled: 3 of \d+ calls hold 4\.00 KiB of it; how far off it "
+            r"may be is not known\n")
         self.assertRegex(out, said)
         self.assertIn("  measured: aten::convolution (2)\n", out)
-        self.assertIn("  aten::sort.stable: no such call was recorded, and the peak may be more\n", out)
+        self.assertIn("  aten::sort.stable: no such call was recorded, and the peak may be more\n",
+                      out)
         self.assertIn("  modelled: aten::sort.stable (2), aten::_fft_r2c\n", out)
         self.assertIn("\n  peaks on a CPU count tensors alone; what kernels take", out)
-        document = self.envelope(self.gpt, self.modelled, self.cpu, "--max-parameters", "1B")["document"]
+        document = self.envelope(self.gpt, self.modelled, self.cpu, "--max-parameters",
+                                 "1B")["document"]
         labels = [file["certainty"] for file in document["files"]]
         self.assertEqual((labels[0]["modelled_calls"], labels[0]["modelled_operators"]), (0, []))
         self.assertEqual((labels[1]["measured_calls"], labels[1]["modelled_calls"]), (2, 3))
@@ -151,10 +167,12 @@ class Labels(CheckTest):
         self.succeeds(self.gpt, "--require", "exact")
         document, checks = self.checks(self.measured, "--require", "exact", code=1)
         self.assertEqual(checks[("measured.profile.json", "max_measured_calls")]["overshoot"], 2)
-        self.assertEqual(checks[("measured.profile.json", "max_modelled_calls")]["verdict"], "within")
+        self.assertEqual(checks[("measured.profile.json", "max_modelled_calls")]["verdict"],
+                         "within")
         result = self.succeeds(self.modelled, "--require", "exact", code=1)
         self.assertIn("largest operators, modelled calls:", result.out)
-        self.assertRegex(result.out, r"\n +2  aten::sort\.stable in h\.0\.mlp\n +1  aten::_fft_r2c\n")
+        self.assertRegex(result.out,
+                         r"\n +2  aten::sort\.stable in h\.0\.mlp\n +1  aten::_fft_r2c\n")
         self.assertIn("largest operators, measured calls:", result.out)
         self.assertRegex(result.out, r"\n +2  aten::convolution in h\.0\.mlp\n")
 
@@ -163,7 +181,8 @@ class Labels(CheckTest):
         document, checks = self.checks(self.gpt, self.modelled, "--require", "measured", code=1)
         self.assertEqual([file["failed"] for file in document["files"]], [False, True])
         check = checks[("modelled.profile.json", "max_modelled_calls")]
-        self.assertEqual((check["value"], check["limit"], check["origin"]["flag"]), (3, 0, "--require"))
+        self.assertEqual((check["value"], check["limit"], check["origin"]["flag"]),
+                         (3, 0, "--require"))
 
     def test_require_modelled_accepts_all(self):
         for path in (self.modelled, self.old, self.cpu):
@@ -172,7 +191,9 @@ class Labels(CheckTest):
 
     def test_what_does_not_say_how_certain_it_is_fails(self):
         result = self.succeeds(self.old, "--require", "measured", code=1)
-        self.assertIn("the profile does not say how certain its peaks are; make it again with elixir-profile", result.out)
+        self.assertIn(
+            "the profile does not say how certain its peaks are; make it again with elixir-profile",
+            result.out)
         document, checks = self.checks(self.cpu, "--require", "exact", code=1)
         check = checks[("cpu.profile.json", "max_modelled_calls")]
         self.assertEqual((check["verdict"], check["value"]), ("not_known", None))
@@ -185,7 +206,9 @@ class Labels(CheckTest):
         self.assertEqual(checks[("gpt.profile.json", "max_modelled_calls")]["verdict"], "within")
 
     def test_a_budget_may_require_a_label(self):
-        budget = self.budget(require="exact", models=[{"files": "modelled*", "require": "modelled", "limits": {"max_parameters": "1B"}}])
+        budget = self.budget(require="exact",
+                             models=[{"files": "modelled*", "require": "modelled",
+                                      "limits": {"max_parameters": "1B"}}])
         schema("budget").validate(json.loads((self.directory / budget).read_text(encoding="utf-8")))
         document, checks = self.checks(budget, self.gpt, self.measured, self.modelled, code=1)
         self.assertEqual([file["failed"] for file in document["files"]], [False, True, False])
@@ -196,16 +219,20 @@ class Labels(CheckTest):
         self.fails(2, "EX0209", self.budget(require="certain"), self.gpt, mentions="/require")
 
     def test_an_increase_of_everything_leaves_labels_out(self):
-        document, checks = self.checks(self.modelled, "--baseline", self.gpt, "--max-increase", "0%")
+        document, checks = self.checks(self.modelled, "--baseline", self.gpt, "--max-increase",
+                                       "0%")
         self.assertNotIn(("modelled.profile.json", "max_increase_percent/modelled_calls"), checks)
         budget = self.budget(
-            baseline={"path": str(self.gpt), "max_increase_percent": {"modelled_calls": 0, "peak_allocated_bytes": 0}}
+            baseline={"path": str(self.gpt),
+                      "max_increase_percent": {"modelled_calls": 0, "peak_allocated_bytes": 0}}
         )
         document, checks = self.checks(budget, self.modelled, code=1)
-        self.assertEqual(checks[("modelled.profile.json", "max_increase_percent/modelled_calls")]["overshoot"], 3)
+        self.assertEqual(checks[("modelled.profile.json",
+                                 "max_increase_percent/modelled_calls")]["overshoot"], 3)
 
     def test_junit_and_annotations_name_the_calls(self):
-        result = self.succeeds(self.modelled, "--require", "exact", "--format", "github", "--junit", "out.xml", code=1)
+        result = self.succeeds(self.modelled, "--require", "exact", "--format", "github", "--junit",
+                               "out.xml", code=1)
         self.assertIn("::error", result.out)
         self.assertIn("aten::sort.stable", (self.directory / "out.xml").read_text(encoding="utf-8"))
 
@@ -213,7 +240,8 @@ class Labels(CheckTest):
 class Budgets(CheckTest):
     def test_documents_are_told_apart_by_their_schema_in_any_order(self):
         budget = self.budget(limits={"max_peak_allocated_bytes": "1GiB"})
-        for arguments in ([budget, self.gpt, self.bert], [self.gpt, budget, self.bert], [self.gpt, self.bert, budget]):
+        for arguments in ([budget, self.gpt, self.bert], [self.gpt, budget, self.bert],
+                          [self.gpt, self.bert, budget]):
             self.assertIn("within budget: 2 checks of 2 files", self.succeeds(*arguments).out)
 
     def test_the_origin_of_a_limit_is_its_line(self):
@@ -221,7 +249,8 @@ class Budgets(CheckTest):
         document, checks = self.checks(budget, self.gpt, code=1)
         origin = checks[("gpt.profile.json", "max_peak_allocated_bytes")]["origin"]
         self.assertEqual(
-            origin, {"flag": None, "file": budget, "pointer": "/limits/max_peak_allocated_bytes", "line": 6}
+            origin,
+            {"flag": None, "file": budget, "pointer": "/limits/max_peak_allocated_bytes", "line": 6}
         )
 
     def test_models_have_limits_of_their_own(self):
@@ -230,17 +259,21 @@ class Budgets(CheckTest):
             models=[{"files": "bert*.profile.json", "limits": {"max_peak_allocated_bytes": 1}}],
         )
         document, checks = self.checks(budget, self.gpt, self.bert, code=1)
-        self.assertEqual(checks[("gpt.profile.json", "max_peak_allocated_bytes")]["verdict"], "within")
-        self.assertEqual(checks[("bert.profile.json", "max_peak_allocated_bytes")]["verdict"], "over")
+        self.assertEqual(checks[("gpt.profile.json", "max_peak_allocated_bytes")]["verdict"],
+                         "within")
+        self.assertEqual(checks[("bert.profile.json", "max_peak_allocated_bytes")]["verdict"],
+                         "over")
 
     def test_a_glob_that_matches_nothing_is_a_warning(self):
-        budget = self.budget(limits={"max_parameters": "1B"}, models=[{"files": "brt*.json", "limits": {}}])
+        budget = self.budget(limits={"max_parameters": "1B"},
+                             models=[{"files": "brt*.json", "limits": {}}])
         result = self.succeeds(budget, self.bert)
         self.assertIn("no checked file matches `brt*.json`", result.err)
         self.assertIn("/models/0", result.err)
 
     def test_the_shipped_example_is_valid(self):
-        document = json.loads((pathlib.Path(__file__).parents[2] / "examples/github/budget.json").read_text(encoding="utf-8"))
+        document = json.loads((pathlib.Path(__file__).parents[2] / "examples/github/budget.json")
+                              .read_text(encoding="utf-8"))
         schema("budget").validate(document)
 
 
@@ -257,11 +290,13 @@ class Baselines(CheckTest):
         self.assertEqual((check["baseline_value"], check["value"]), (before, now))
         self.assertEqual(check["limit"], before + before * 2 // 100)
         self.assertEqual(check["overshoot"], now - check["limit"])
-        self.assertAlmostEqual(check["overshoot_percent"], 100 * (now - check["limit"]) / check["limit"])
+        self.assertAlmostEqual(check["overshoot_percent"],
+                               100 * (now - check["limit"]) / check["limit"])
         self.assertEqual(document["files"][0]["baseline"], str(self.gpt))
         self.assertEqual(
             {name.split("/")[1] for file, name in checks},
-            {"peak_allocated_bytes", "peak_reserved_bytes", "process_bytes", "activations_bytes", "parameters"},
+            {"peak_allocated_bytes", "peak_reserved_bytes", "process_bytes", "activations_bytes",
+             "parameters"},
         )
 
     def test_within_the_increase_and_shrinking_pass(self):
@@ -270,18 +305,21 @@ class Baselines(CheckTest):
         self.succeeds(self.gpt, "--baseline", self.gpt, "--max-increase", "0%")
 
     def test_a_directory_has_baselines_by_file_name(self):
-        arguments = [self.gpt, self.bert, "--baseline", self.shared / "grown", "--max-increase", "0%"]
+        arguments = [self.gpt, self.bert, "--baseline", self.shared / "grown", "--max-increase",
+                     "0%"]
         result = self.succeeds(*arguments)
         self.assertIn("waived: there is no baseline of it", result.out)
         self.assertRegex(result.err, "warning: `.*bert.profile.json` has no baseline")
         document, checks = self.checks(*arguments)
-        self.assertEqual(checks[("bert.profile.json", "max_increase_percent/peak_allocated_bytes")]["verdict"], "waived")
+        self.assertEqual(checks[("bert.profile.json",
+                                 "max_increase_percent/peak_allocated_bytes")]["verdict"], "waived")
 
     def test_the_budget_names_baselines_relative_to_itself(self):
         (self.directory / "ci").mkdir()
         (self.directory / "ci/main").mkdir()
         shutil.copy(self.gpt, self.directory / "ci/main")
-        budget = self.budget("ci/budget.json", baseline={"path": "main", "max_increase_percent": {"parameters": 0}})
+        budget = self.budget("ci/budget.json",
+                             baseline={"path": "main", "max_increase_percent": {"parameters": 0}})
         document, checks = self.checks(budget, self.grown, code=1)
         self.assertEqual(list(checks), [("gpt.profile.json", "max_increase_percent/parameters")])
         self.assertEqual(document["files"][0]["responsible"][0]["share"], "parameters")
@@ -292,22 +330,29 @@ class Baselines(CheckTest):
         self.assertIn("tokens int64[64], adamw before; tokens int64[128], adamw now", result.err)
 
     def test_other_answers_of_cudnn_are_a_warning(self):
-        arguments = (self.shared / "asked.profile.json", "--baseline", self.gpt, "--max-increase", "1%")
+        arguments = (self.shared / "asked.profile.json", "--baseline", self.gpt, "--max-increase",
+                     "1%")
         err = self.succeeds(*arguments).err
-        self.assertIn("workspaces of convolutions from different sources: nobody was asked before; cuDNN 9.19.0 now", err)
+        self.assertIn(
+            "workspaces of convolutions from different sources: nobody was asked before; cuDNN "
+            "9.19.0 now", err)
         self.assertNotIn("different sources", self.succeeds(self.gpt, *arguments[1:]).err)
 
     def test_limits_with_a_baseline_blame_growth(self):
-        result = self.succeeds(self.grown, "--max-peak-allocated", "1MiB", "--baseline", self.gpt, code=1)
+        result = self.succeeds(self.grown, "--max-peak-allocated", "1MiB", "--baseline", self.gpt,
+                               code=1)
         self.assertIn("modules that grew most", result.out)
 
     def test_baselines_that_do_not_go_with_their_document(self):
         increase = ["--max-increase", "2%"]
-        self.fails(2, "EX0403", self.gpt, "--baseline", self.cpu, *increase, mentions=["cpu", "cuda:sm_90"])
-        self.fails(2, "EX0104", self.gpt, self.bert, "--baseline", self.hostile, *increase, mentions="directory")
+        self.fails(2, "EX0403", self.gpt, "--baseline", self.cpu, *increase,
+                   mentions=["cpu", "cuda:sm_90"])
+        self.fails(2, "EX0104", self.gpt, self.bert, "--baseline", self.hostile, *increase,
+                   mentions="directory")
         self.fails(2, "EX0201", self.gpt, "--baseline", "none.json", *increase)
         budget = self.budget(limits={})
-        self.fails(2, "EX0210", self.gpt, "--baseline", budget, *increase, mentions="cannot be a baseline")
+        self.fails(2, "EX0210", self.gpt, "--baseline", budget, *increase,
+                   mentions="cannot be a baseline")
 
 
 class Plans(CheckTest):
@@ -322,10 +367,10 @@ class Plans(CheckTest):
         cls.small = cls.search / "small.plan.json"
         for path, more in ((cls.plan, []), (cls.small, ["--gpu-memory", "30MiB"])):
             subprocess.run(
-                [os.environ["ELIXIR_SEARCH"], "--profile", cls.profile, "--hardware", cls.search / "cpu.json", "-q",
-                 "-o", path, *more],
+                [os.environ["ELIXIR_SEARCH"], "--profile", cls.profile, "--hardware",
+                 cls.search / "cpu.json", "-q", "-o", path, *more],
                 check=True, stdout=subprocess.DEVNULL,
-            )  # fmt: skip
+            )
         cls.predicted = json.loads(cls.plan.read_text(encoding="utf-8"))["predicted"]
 
     def test_step_time_and_memory_of_a_plan(self):
@@ -350,14 +395,18 @@ class Plans(CheckTest):
     def test_a_plan_against_an_older_plan(self):
         arguments = [self.small, "--baseline", self.plan, "--max-increase", "0%"]
         document, checks = self.checks(*arguments, code=1)
-        self.assertEqual(checks[("small.plan.json", "max_increase_percent/step_ns")]["verdict"], "over")
-        self.assertEqual(checks[("small.plan.json", "max_increase_percent/peak_allocated_bytes")]["verdict"], "within")
+        self.assertEqual(checks[("small.plan.json", "max_increase_percent/step_ns")]["verdict"],
+                         "over")
+        self.assertEqual(checks[("small.plan.json",
+                                 "max_increase_percent/peak_allocated_bytes")]["verdict"], "within")
         self.assertIn("streams", [list_["what"] for list_ in document["files"][0]["responsible"]])
 
     def test_a_baseline_of_the_other_kind(self):
-        self.fails(2, "EX0210", self.plan, "--baseline", self.profile, "--max-increase", "2%", mentions="is a profile")
+        self.fails(2, "EX0210", self.plan, "--baseline", self.profile, "--max-increase", "2%",
+                   mentions="is a profile")
         # It is the profile's, then, and the plan has none.
-        result = self.succeeds(self.profile, self.plan, "--baseline", self.profile, "--max-increase", "2%")
+        result = self.succeeds(self.profile, self.plan, "--baseline", self.profile,
+                               "--max-increase", "2%")
         self.assertIn("has no baseline", result.err)
 
 
@@ -368,7 +417,8 @@ class Junit(CheckTest):
 
     def test_one_case_for_each_file_and_limit(self):
         between = (self.peak(self.bert) + self.peak(self.gpt)) // 2
-        root = self.parsed(self.gpt, self.bert, "--max-peak-allocated", between, "--max-parameters", "1B", code=1)
+        root = self.parsed(self.gpt, self.bert, "--max-peak-allocated", between, "--max-parameters",
+                           "1B", code=1)
         self.assertEqual(root.tag, "testsuites")
         self.assertEqual(
             {key: root.get(key) for key in ("tests", "failures", "errors", "skipped")},
@@ -376,10 +426,12 @@ class Junit(CheckTest):
         )
         self.assertEqual([suite.get("name") for suite in root], [str(self.gpt), str(self.bert)])
         cases = list(root.iter("testcase"))
-        self.assertEqual([case.get("name") for case in cases], ["max_peak_allocated_bytes", "max_parameters"] * 2)
+        self.assertEqual([case.get("name") for case in cases],
+                         ["max_peak_allocated_bytes", "max_parameters"] * 2)
         failures = list(root.iter("failure"))
         self.assertEqual(len(failures), 1)
-        self.assertRegex(failures[0].get("message"), r"peak allocated: over by [\d,]+ bytes \(\S+ %\)")
+        self.assertRegex(failures[0].get("message"),
+                         r"peak allocated: over by [\d,]+ bytes \(\S+ %\)")
         self.assertIn("largest modules, at the peak:", failures[0].text)
         self.assertIn("h.*.mlp (3 alike)", failures[0].text)
 
@@ -403,7 +455,8 @@ class Junit(CheckTest):
         (self.directory / "out.xml").write_text("mine", encoding="utf-8")
         self.fails(2, "EX0203", self.gpt, *limit, "--junit", "out.xml", mentions="--force")
         self.assertEqual((self.directory / "out.xml").read_text(encoding="utf-8"), "mine")
-        self.fails(2, "EX0204", "no-such-profile.json", *limit, "--junit", "nowhere/out.xml", mentions="nowhere")
+        self.fails(2, "EX0204", "no-such-profile.json", *limit, "--junit", "nowhere/out.xml",
+                   mentions="nowhere")
         self.fails(2, "EX0204", self.gpt, *limit, "--junit", "/proc/out.xml")
         self.fails(2, "EX0204", self.gpt, *limit, "--junit", ".")
         self.fails(4, "EX0702", self.gpt, *limit, "--junit", "/dev/full")
@@ -413,14 +466,17 @@ class Junit(CheckTest):
         for name in ("gpt.profile.json", "main/gpt.profile.json"):
             (self.directory / name).parent.mkdir(exist_ok=True)
             shutil.copy(self.gpt, self.directory / name)
-        budget = self.budget(limits={"max_parameters": "1B"}, baseline={"path": "main", "max_increase_percent": "2%"})
+        budget = self.budget(limits={"max_parameters": "1B"},
+                             baseline={"path": "main", "max_increase_percent": "2%"})
         before = {path: path.read_bytes() for path in self.directory.rglob("*.json")}
-        self.fails(2, "EX0104", "gpt.profile.json", *limit, "--junit", "./gpt.profile.json", mentions="--junit would replace")
+        self.fails(2, "EX0104", "gpt.profile.json", *limit, "--junit", "./gpt.profile.json",
+                   mentions="--junit would replace")
         for output in (budget, "main/gpt.profile.json"):
-            self.fails(2, "EX0104", "gpt.profile.json", budget, "--force", "--junit", output, mentions="--junit would replace")
+            self.fails(2, "EX0104", "gpt.profile.json", budget, "--force", "--junit", output,
+                       mentions="--junit would replace")
         baseline = ["--baseline", "main", "--max-increase", "2%"]
-        self.fails(2, "EX0104", "gpt.profile.json", *limit, *baseline, "--junit", "main/gpt.profile.json",
-                   mentions="the baseline reads")
+        self.fails(2, "EX0104", "gpt.profile.json", *limit, *baseline, "--junit",
+                   "main/gpt.profile.json", mentions="the baseline reads")
         self.assertEqual({path: path.read_bytes() for path in before}, before)
 
     def test_it_is_written_with_json_too(self):
@@ -433,7 +489,8 @@ class Github(CheckTest):
 
     @staticmethod
     def unescaped(text):
-        for escape, character in (("%3A", ":"), ("%2C", ","), ("%0D", "\r"), ("%0A", "\n"), ("%25", "%")):
+        for escape, character in (("%3A", ":"), ("%2C", ","), ("%0D", "\r"), ("%0A", "\n"),
+                                  ("%25", "%")):
             text = text.replace(escape, character)
         return text
 
@@ -451,12 +508,14 @@ class Github(CheckTest):
                 match = self.COMMAND.match(line)
                 self.assertTrue(match, line)
                 properties = dict(part.split("=", 1) for part in match[2].split(","))
-                found.append((match[1], {k: self.unescaped(v) for k, v in properties.items()}, self.unescaped(match[3])))
+                found.append((match[1], {k: self.unescaped(v) for k, v in properties.items()},
+                              self.unescaped(match[3])))
         self.assertIsNone(token, "commands stay stopped")
         return found
 
     def github(self, *arguments, code, **variables):
-        return self.succeeds(*arguments, "--format", "github", code=code, env=clean_environment(**variables)).out
+        return self.succeeds(*arguments, "--format", "github", code=code,
+                             env=clean_environment(**variables)).out
 
     def test_a_failure_is_an_annotation_at_the_limit(self):
         budget = self.budget(limits={"max_peak_allocated_bytes": "1MiB"})
@@ -466,11 +525,13 @@ class Github(CheckTest):
         self.assertEqual(level, "error")
         self.assertEqual((properties["file"], properties["line"]), (budget, "5"))
         self.assertEqual(properties["title"], f"{self.gpt}: peak allocated is over budget")
-        self.assertRegex(message, r"over by [\d,]+ bytes \(\S+ %\)\nlargest modules, at the peak: h\.\*\.mlp ")
+        self.assertRegex(
+            message, r"over by [\d,]+ bytes \(\S+ %\)\nlargest modules, at the peak: h\.\*\.mlp ")
 
     def test_a_flags_failure_is_at_the_checked_file(self):
         found = self.annotations(self.github(self.gpt, "--max-peak-allocated", "1MiB", code=1))
-        self.assertEqual([(level, p["file"], "line" in p) for level, p, _ in found], [("error", str(self.gpt), False)])
+        self.assertEqual([(level, p["file"], "line" in p) for level, p, _ in found],
+                         [("error", str(self.gpt), False)])
 
     def test_within_budget_has_no_annotation_but_the_text(self):
         text = self.github(self.gpt, "--max-parameters", "1B", code=0)
@@ -490,7 +551,8 @@ class Github(CheckTest):
 
     def test_more_than_github_shows_are_grouped(self):
         budget = self.budget(limits={f"max_{key}": 1 for key in (
-            "peak_allocated_bytes", "peak_reserved_bytes", "process_bytes", "activations_bytes", "parameters")})
+            "peak_allocated_bytes", "peak_reserved_bytes", "process_bytes", "activations_bytes",
+            "parameters")})
         files = [self.gpt, self.bert, self.grown]
         found = self.annotations(self.github(budget, *files, code=1))
         self.assertEqual(len(found), 10)
@@ -500,16 +562,18 @@ class Github(CheckTest):
     def test_the_step_summary_is_appended(self):
         summary = self.directory / "summary.md"
         summary.write_text("before\n", encoding="utf-8")
-        self.github(self.gpt, "--max-peak-allocated", "1MiB", code=1, GITHUB_STEP_SUMMARY=str(summary))
+        self.github(self.gpt, "--max-peak-allocated", "1MiB", code=1,
+                    GITHUB_STEP_SUMMARY=str(summary))
         text = summary.read_text(encoding="utf-8")
         self.assertTrue(text.startswith("before\n### elixir-check: over budget"), text)
         self.assertIn("| ❌ | peak allocated |", text)
-        self.succeeds(self.gpt, "--max-peak-allocated", "1MiB", code=1, env=clean_environment(GITHUB_STEP_SUMMARY=str(summary)))
+        self.succeeds(self.gpt, "--max-peak-allocated", "1MiB", code=1,
+                      env=clean_environment(GITHUB_STEP_SUMMARY=str(summary)))
         self.assertEqual(summary.read_text(encoding="utf-8"), text)
 
     def test_an_unwritable_step_summary_is_a_warning(self):
         result = self.succeeds(self.gpt, "--max-parameters", "1B", "--format", "github",
-                               env=clean_environment(GITHUB_STEP_SUMMARY="/nowhere/summary.md"))  # fmt: skip
+                               env=clean_environment(GITHUB_STEP_SUMMARY="/nowhere/summary.md"))
         self.assertIn("warning: cannot write the step summary", result.err)
 
     def test_json_and_format_exclude_each_other(self):
@@ -527,7 +591,8 @@ class BadInput(CheckTest):
 
     def test_nothing_to_check(self):
         self.fails(2, "EX0103", mentions="FILE")
-        self.fails(2, "EX0103", self.budget(limits={"max_parameters": 1}), mentions="no profile or plan")
+        self.fails(2, "EX0103", self.budget(limits={"max_parameters": 1}),
+                   mentions="no profile or plan")
 
     def test_no_limits_at_all(self):
         self.fails(2, "EX0103", self.gpt, mentions=["no limit", "--max-peak-allocated"])
@@ -543,7 +608,8 @@ class BadInput(CheckTest):
 
     def test_unknown_keys_and_units(self):
         budget = self.budget(limits={"max_peak_alocated_bytes": 1})
-        error = self.fails(2, "EX0208", budget, self.gpt, mentions="did you mean `max_peak_allocated_bytes`?")
+        error = self.fails(2, "EX0208", budget, self.gpt,
+                           mentions="did you mean `max_peak_allocated_bytes`?")
         self.assertIn("--> budget.json: /limits/max_peak_alocated_bytes (line 5)", error)
         budget = self.budget(limits={"max_process_bytes": "20G"})
         error = self.fails(2, "EX0209", budget, self.gpt, mentions="20GiB (1024) or 20GB (1000)")
@@ -552,35 +618,46 @@ class BadInput(CheckTest):
         self.fails(2, "EX0209", budget, self.gpt, mentions="ns us ms s min h")
 
     def test_flags_with_wrong_values(self):
-        self.fails(2, "EX0102", self.gpt, "--max-process", "20G", mentions="20GiB (1024) or 20GB (1000)")
+        self.fails(2, "EX0102", self.gpt, "--max-process", "20G",
+                   mentions="20GiB (1024) or 20GB (1000)")
         self.fails(2, "EX0102", self.gpt, "--max-step-time", "250", mentions="250ms")
         self.fails(2, "EX0102", self.gpt, "--max-parameters", "1G", mentions="1.3B")
-        self.fails(2, "EX0102", self.gpt, *self.LIMIT, "--baseline", self.gpt, "--max-increase", "2", mentions="2%")
+        self.fails(2, "EX0102", self.gpt, *self.LIMIT, "--baseline", self.gpt, "--max-increase",
+                   "2", mentions="2%")
         self.fails(2, "EX0102", self.gpt, *self.LIMIT, "--format", "gitlab", mentions="`github`")
         self.fails(2, "EX0101", self.gpt, "--max-peak", "1")
 
     def test_documents_of_other_kinds(self):
-        other = self.written("hardware.json", '{"schema": "elixir.hardware", "schema_version": "1.0"}')
+        other = self.written("hardware.json",
+                             '{"schema": "elixir.hardware", "schema_version": "1.0"}')
         self.fails(2, "EX0210", other, *self.LIMIT, mentions=["elixir.hardware", "(line 1)"])
-        self.fails(2, "EX0210", self.written("x.json", '{"a": 1}'), *self.LIMIT, mentions="no `schema`")
+        self.fails(2, "EX0210", self.written("x.json", '{"a": 1}'), *self.LIMIT,
+                   mentions="no `schema`")
         self.fails(2, "EX0210", self.written("x.json", "[1]"), *self.LIMIT)
         self.fails(2, "EX0210", self.written("x.json", '{"schema": 3}'), *self.LIMIT)
-        later = self.gpt.read_text(encoding="utf-8").replace('"schema_version": "1.', '"schema_version": "2.', 1)
+        later = self.gpt.read_text(encoding="utf-8").replace('"schema_version": "1.',
+                                                             '"schema_version": "2.', 1)
         self.fails(2, "EX0210", self.written("x.json", later), *self.LIMIT, mentions="version `2.")
 
     def test_damaged_documents(self):
         text = self.gpt.read_text(encoding="utf-8")
-        self.fails(2, "EX0205", self.written("x.json", text[: len(text) // 2]), *self.LIMIT, mentions="x.json")
+        self.fails(2, "EX0205", self.written("x.json", text[: len(text) // 2]), *self.LIMIT,
+                   mentions="x.json")
         self.fails(2, "EX0205", self.written("x.json", ""), *self.LIMIT)
         self.fails(2, "EX0205", self.written("x.json", "not JSON"), *self.LIMIT)
         changed = text.replace('"parameter_count": ', '"parameter_count": 1', 1)
-        self.fails(2, "EX0209", self.written("x.json", changed), *self.LIMIT, mentions="/model/parameter_count")
+        self.fails(2, "EX0209", self.written("x.json", changed), *self.LIMIT,
+                   mentions="/model/parameter_count")
         huge = re.sub(r'"id":0,"bytes":\d+', '"id":0,"bytes":9223372036854775807', text, count=1)
-        self.fails(2, "EX0209", self.written("x.json", huge), *self.LIMIT, mentions="larger than any memory")
-        huge = re.sub(r'"peak_allocated_bytes": \d+', '"peak_allocated_bytes": 9223372036854775807', text, count=1)
-        self.fails(2, "EX0209", self.written("x.json", huge), *self.LIMIT, mentions="more than any memory")
+        self.fails(2, "EX0209", self.written("x.json", huge), *self.LIMIT,
+                   mentions="larger than any memory")
+        huge = re.sub(r'"peak_allocated_bytes": \d+', '"peak_allocated_bytes": 9223372036854775807',
+                      text, count=1)
+        self.fails(2, "EX0209", self.written("x.json", huge), *self.LIMIT,
+                   mentions="more than any memory")
         # One damaged file among good ones.
-        self.fails(2, "EX0205", self.gpt, self.written("x.json", "{"), *self.LIMIT, mentions="x.json")
+        self.fails(2, "EX0205", self.gpt, self.written("x.json", "{"), *self.LIMIT,
+                   mentions="x.json")
 
     def test_missing_files_and_directories(self):
         self.fails(2, "EX0201", "gpt.profile.json", *self.LIMIT)
@@ -588,7 +665,8 @@ class BadInput(CheckTest):
 
     def test_what_is_given_twice(self):
         self.fails(2, "EX0104", self.gpt, self.gpt, *self.LIMIT, mentions="twice")
-        first, second = self.budget("a.json", limits={"max_parameters": 1}), self.budget("b.json", limits={})
+        first, second = self.budget("a.json",
+                                    limits={"max_parameters": 1}), self.budget("b.json", limits={})
         self.fails(2, "EX0104", self.gpt, first, second, mentions="both budgets")
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Flags, streams, colours, diagnostics, exit codes and signals that all tools share, on example_tool.cc."""
+"""Flags, streams, colours, diagnostics, exit codes and signals that all tools share, on
+example_tool.cc."""
 import json
 import os
 import resource
@@ -22,7 +23,8 @@ class ExampleTest(ToolTest):
         return self.envelope("--profile", "x", "--do", "values", *arguments)["document"]
 
     def refuses(self, error, *arguments, mentions=()):
-        return self.fails(2, error, "--profile", "x", "--do", "values", *arguments, mentions=mentions)
+        return self.fails(2, error, "--profile", "x", "--do", "values", *arguments,
+                          mentions=mentions)
 
 
 class Common(CommonBehaviour, ExampleTest):
@@ -51,7 +53,8 @@ class FlagValues(ExampleTest):
 
     def test_integers_are_decimal_and_in_range(self):
         self.assertEqual(self.values("--steps", "010")["steps"], 10)
-        for text in ("0", "-1", "3.5", "1e3", "abc", "0x10", "1000001", "99999999999999999999", " 5", "5 "):
+        for text in ("0", "-1", "3.5", "1e3", "abc", "0x10", "1000001", "99999999999999999999",
+                     " 5", "5 "):
             self.refuses("EX0102", "--steps", text, mentions="an integer from 1 to 1000000")
 
     def test_numbers_are_finite_and_in_range(self):
@@ -84,7 +87,8 @@ class FlagValues(ExampleTest):
 
     def test_choices_are_listed_and_suggested(self):
         self.assertEqual(self.values("--strategy", "elixir")["strategy"], "elixir")
-        self.refuses("EX0102", "--strategy", "elxir", mentions=["did you mean `elixir`?", "`optimal`, `simple`"])
+        self.refuses("EX0102", "--strategy", "elxir",
+                     mentions=["did you mean `elixir`?", "`optimal`, `simple`"])
 
     def test_repeatable_flags_take_one_value_each_and_keep_brackets(self):
         values = self.values("--input", "ids:int64[2,128]", "--input", "[x]", "--input='q'")
@@ -96,7 +100,8 @@ class FlagValues(ExampleTest):
 
 class Usage(ExampleTest):
     def test_suggests_the_nearest_flag(self):
-        self.refuses("EX0101", "--stps", "3", mentions=["unknown flag `--stps`", "did you mean `--steps`?"])
+        self.refuses("EX0101", "--stps", "3",
+                     mentions=["unknown flag `--stps`", "did you mean `--steps`?"])
         self.refuses("EX0101", "--stps=3", mentions="unknown flag `--stps`\n")
         self.refuses("EX0101", "-x", mentions="a word that is none goes after `--`")
 
@@ -104,7 +109,8 @@ class Usage(ExampleTest):
         self.refuses("EX0101", "--strat", "simple")
 
     def test_missing_values_are_noticed(self):
-        for words in (["--steps"], ["--steps", "--dry-run"], ["--steps="], ["--steps", "-q"], ["-o"], ["--steps", "--"]):
+        for words in (["--steps"], ["--steps", "--dry-run"], ["--steps="], ["--steps", "-q"],
+                      ["-o"], ["--steps", "--"]):
             self.refuses("EX0102", *words, mentions="needs a value")
 
     def test_a_letter_takes_no_equals_sign(self):
@@ -181,7 +187,8 @@ class Streams(ExampleTest):
     def test_a_reader_that_goes_away_is_no_failure(self):
         process = subprocess.Popen(
             [self.binary, "--profile", "x", "--do", "much"],
-            cwd=self.directory, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            cwd=self.directory, env=clean_environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         process.stdout.readline()
         process.stdout.close()
@@ -195,15 +202,16 @@ class Streams(ExampleTest):
         for arguments in (["--do", "print"], ["--do", "print", "--json"]):
             with open("/dev/full", "wb") as full:
                 process = subprocess.run(
-                    [self.binary, "--profile", "x", *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60,
-                    env=clean_environment(),
+                    [self.binary, "--profile", "x", *arguments], stdout=full,
+                    stderr=subprocess.PIPE, timeout=60, env=clean_environment(),
                 )
             self.assertEqual(process.returncode, 4, arguments)
             self.assertIn(b"error[EX0702]", process.stderr)
 
     def test_closed_stdout_and_stderr_do_not_crash(self):
         script = f"'{self.binary}' --profile x --do no >&- 2>&-"
-        self.assertIn(subprocess.run(["sh", "-c", script], env=clean_environment()).returncode, (1, 4))
+        self.assertIn(subprocess.run(["sh", "-c", script], env=clean_environment()).returncode,
+                      (1, 4))
 
 
 class Colours(ExampleTest):
@@ -251,7 +259,8 @@ class Progress(ExampleTest):
     def test_a_terminal_gets_one_line_that_goes_away(self):
         result = self.run_in_terminal("--profile", "x", "--do", "progress")
         self.assertIn("\r100 % working\x1b[K\r\x1b[K", result.out)
-        self.assertRegex(result.out, "\r\x1b\\[K(\x1b\\[[0-9;]*m)?info(\x1b\\[[0-9;]*m)?: done\nresult\n$")
+        self.assertRegex(result.out,
+                         "\r\x1b\\[K(\x1b\\[[0-9;]*m)?info(\x1b\\[[0-9;]*m)?: done\nresult\n$")
         self.assertEqual(result.out.count("\n"), 2)
 
     def test_off_when_quiet_refused_or_with_json_in_a_pipe(self):
@@ -301,7 +310,8 @@ class Output(ExampleTest):
 
     def refuses_the_input(self, profile, *arguments, mentions, do="write twice"):
         content = {path: path.read_bytes() for path in self.directory.rglob("*") if path.is_file()}
-        self.fails(2, "EX0104", "--profile", profile, "--do", do, "--force", *arguments, mentions=mentions)
+        self.fails(2, "EX0104", "--profile", profile, "--do", do, "--force", *arguments,
+                   mentions=mentions)
         self.assertEqual({path: path.read_bytes() for path in content}, content)
 
     def test_an_output_is_no_input_however_it_is_spelled(self):
@@ -311,10 +321,11 @@ class Output(ExampleTest):
         (self.directory / "deep/chain").symlink_to("../link.json")
         os.link(self.directory / "in.json", self.directory / "hard.json")
         (self.directory / "here").symlink_to(".")
-        names = ["in.json", "./in.json", "deep/../in.json", str(self.directory / "in.json"), "link.json", "deep/chain",
-                 "hard.json", "here/in.json"]
+        names = ["in.json", "./in.json", "deep/../in.json", str(self.directory / "in.json"),
+                 "link.json", "deep/chain", "hard.json", "here/in.json"]
         for name in names:
-            self.refuses_the_input("in.json", "-o", name, mentions=["-o would replace", "--profile reads", "in.json"])
+            self.refuses_the_input("in.json", "-o", name,
+                                   mentions=["-o would replace", "--profile reads", "in.json"])
             self.refuses_the_input(name, "-o", "in.json", mentions="-o would replace")
             self.refuses_the_input("in.json", "--page", name, mentions="--page would replace")
 
@@ -325,7 +336,8 @@ class Output(ExampleTest):
 
     def test_the_default_output_is_no_input_either(self):
         (self.directory / "out.txt").write_text("precious", encoding="utf-8")
-        self.refuses_the_input("out.txt", mentions="-o would replace `out.txt`, which --profile reads")
+        self.refuses_the_input("out.txt",
+                               mentions="-o would replace `out.txt`, which --profile reads")
 
     def test_two_outputs_are_two_files(self):
         (self.directory / "deep").mkdir()
@@ -341,17 +353,21 @@ class Output(ExampleTest):
         (self.directory / "run/deep/in.json").write_text("precious", encoding="utf-8")
         (self.directory / "link.json").symlink_to("run/deep/in.json")
         for name in ("run/deep/in.json", "link.json"):
-            self.refuses_the_input(name, "-o", "run", do="replace directory", mentions=["-o would remove `run`"])
-        self.fails(2, "EX0104", "--profile", "p", "--do", "replace directory", "-o", "run", "--page", "run/page")
+            self.refuses_the_input(name, "-o", "run", do="replace directory",
+                                   mentions=["-o would remove `run`"])
+        self.fails(2, "EX0104", "--profile", "p", "--do", "replace directory", "-o", "run",
+                   "--page", "run/page")
         (self.directory / "runs.json").write_text("beside it", encoding="utf-8")
         self.succeeds("--profile", "runs.json", "--do", "replace directory", "-o", "run")
 
     def test_devices_may_be_read_and_written(self):
-        self.succeeds("--profile", "/dev/null", "--do", "write twice", "-o", "/dev/null", "--page", "/dev/null")
+        self.succeeds("--profile", "/dev/null", "--do", "write twice", "-o", "/dev/null", "--page",
+                      "/dev/null")
 
     def test_dash_is_stdout_and_the_text_moves_to_stderr(self):
         self.assertEqual(self.succeeds(*self.write("-o", "-")), (0, "content\n", "written\n"))
-        self.assertEqual(self.succeeds(*self.write("-o", "/dev/stdout")), (0, "content\n", "written\n"))
+        self.assertEqual(self.succeeds(*self.write("-o", "/dev/stdout")),
+                         (0, "content\n", "written\n"))
         self.assertEqual(self.files(), [])
         result = self.run_tool(*self.write("-o", "-", "--json"))
         self.assertEqual(result.code, 2)
@@ -432,8 +448,8 @@ class Signals(ExampleTest):
     def test_signals_ignored_by_the_parent_stay_ignored(self):
         process = subprocess.Popen(
             [self.binary, "--profile", "x", "--do", "wait"],
-            cwd=self.directory, env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+            cwd=self.directory, env=clean_environment(), stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
         )
         self.addCleanup(self._end_detached, process)
         time.sleep(0.3)

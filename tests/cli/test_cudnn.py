@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""elixir-cudnn as the tools start it, and elixir-profile with it: with cuDNN, with broken input, with a helper that crashes.
-No GPU is needed."""
+"""elixir-cudnn as the tools start it, and elixir-profile with it: with cuDNN, with broken input,
+with a helper that crashes. No GPU is needed."""
 import json
 import os
 import pathlib
@@ -20,7 +20,8 @@ class Helper(ToolTest):
     tool = "ELIXIR_CUDNN"
 
     def ask(self, *queries, description=H200):
-        return self.envelope("--description", description, stdin="\n".join(queries).encode())["document"]
+        return self.envelope("--description", description,
+                             stdin="\n".join(queries).encode())["document"]
 
 
 class HelperCommon(CommonBehaviour, Helper):
@@ -30,7 +31,8 @@ class HelperCommon(CommonBehaviour, Helper):
 class Answers(Helper):
     def test_one_for_each_query_in_order(self):
         document = self.ask(DEPTHWISE, STEM, DEPTHWISE)
-        self.assertEqual([answer["query"] for answer in document["answers"]], [DEPTHWISE, STEM, DEPTHWISE])
+        self.assertEqual([answer["query"] for answer in document["answers"]],
+                         [DEPTHWISE, STEM, DEPTHWISE])
         self.assertEqual(document["answers"][0], document["answers"][2])
         self.assertEqual(document["description"]["deviceName"], "NVIDIA H200")
         self.assertRegex(document["library"], r"^cuDNN 9\.\d+\.\d+$")
@@ -47,7 +49,8 @@ class Answers(Helper):
 class BadInput(Helper):
     def test_a_query_that_is_none(self):
         stdin = f"{STEM}\n\nfwd bf16 nchw x=1\n".encode()
-        said = self.fails(2, "EX0209", "--description", H200, stdin=stdin, mentions=["x=1", "stdin", "3"])
+        said = self.fails(2, "EX0209", "--description", H200, stdin=stdin,
+                          mentions=["x=1", "stdin", "3"])
         self.assertNotIn("--description", said)
 
     def test_a_description_that_is_none(self):
@@ -63,7 +66,8 @@ class BadInput(Helper):
             self.fails(2, code, "--description", name, stdin=STEM.encode(), mentions=name)
 
     def test_a_description_that_is_not_there(self):
-        self.fails(2, "EX0201", "--description", "missing.json", stdin=STEM.encode(), mentions="missing.json")
+        self.fails(2, "EX0201", "--description", "missing.json", stdin=STEM.encode(),
+                   mentions="missing.json")
 
     @unittest.skipIf(os.path.exists("/dev/nvidia0"), "there is a GPU")
     def test_no_gpu(self):
@@ -124,7 +128,8 @@ class Profiles(ToolTest):
             ((ROOT / "profiles/gpus/sm_80.json").read_text(encoding="utf-8"), "/deviceVer"),
         ):
             path.write_text(text, encoding="utf-8")
-            self.fails(2, "EX0209", self.model, "-o", "x", env=environment, mentions=["gpus/sm_90.json", said])
+            self.fails(2, "EX0209", self.model, "-o", "x", env=environment,
+                       mentions=["gpus/sm_90.json", said])
 
     def with_helper(self, script):
         """The profile and the warnings when `script` stands in for elixir-cudnn."""
@@ -161,22 +166,27 @@ class Profiles(ToolTest):
             self.assertNotIn("89 %", warnings)
 
     def test_take_only_bytes_that_a_workspace_can_have(self):
-        queries = [f"{pass_} fp32 nchw x=3,3,37,37 w=24,3,3,3 s=1,1 p=0,0 d=1,1 g=1" for pass_ in ("fwd", "wgrad")]
+        queries = [f"{pass_} fp32 nchw x=3,3,37,37 w=24,3,3,3 s=1,1 p=0,0 d=1,1 g=1"
+                   for pass_ in ("fwd", "wgrad")]
 
         def answered(*answers):
             list_ = [f'{{"query": "{query}", {answer}}}' for query, answer in zip(queries, answers)]
             list_.append('{"query": "never asked", "bytes": 1}')
-            text = '{"library": "cuDNN 9.19.0", "description": {"deviceName": "X"}, "answers": [%s]}' % ", ".join(list_)
+            text = ('{"library": "cuDNN 9.19.0", "description": {"deviceName": "X"}, '
+                    '"answers": [%s]}' % ", ".join(list_))
             return self.with_helper(f"echo '{{\"document\": {text}}}'")
 
-        for bad in ("-1", "9223372036854775808", "4611686018427387904", "1e30", "1.5", '"8"', "null"):
+        for bad in ("-1", "9223372036854775808", "4611686018427387904", "1e30", "1.5", '"8"',
+                    "null"):
             document, warnings = answered('"bytes": 4096', f'"bytes": {bad}')
-            self.assertEqual(document["workspaces"]["queries"], [{"query": queries[0], "bytes": 4096}], bad)
+            self.assertEqual(document["workspaces"]["queries"],
+                             [{"query": queries[0], "bytes": 4096}], bad)
             self.assertIn("answered 1 of 2 passes; the rest are estimates", warnings)
         document, warnings = answered('"failure": "none"', '"failure": "none"')
         self.assertIsNone(document["workspaces"])
         self.assertIn("cuDNN 9.19.0 with a description of X answered none of 2 questions", warnings)
-        self.assertEqual(document["memory"]["certainty"], self.profile("--cudnn", "none")[0]["memory"]["certainty"])
+        self.assertEqual(document["memory"]["certainty"],
+                         self.profile("--cudnn", "none")[0]["memory"]["certainty"])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Kill -9 at random moments of a run, inside checkpoint writes, and while the disk is full; resume; finish: the exported
-weights are, byte for byte, those of a run that nobody disturbed. Half of the runs write a checkpoint after every step.
-The others write one after every fourth, and their steps overlap: streams run beside each other, and updates beside the
-forward pass of the next step.
+"""Kill -9 at random moments of a run, inside checkpoint writes, and while the disk is full; resume;
+finish: the exported weights are, byte for byte, those of a run that nobody disturbed. Half of the
+runs write a checkpoint after every step. The others write one after every fourth, and their steps
+overlap: streams run beside each other, and updates beside the forward pass of the next step.
 
-A number as argument, `meson test cli-kill --test-args 50`, is how many random kills there are; every fifth is of a run
-whose disk fills up before."""
+A number as argument, `meson test cli-kill --test-args 50`, is how many random kills there are;
+every fifth is of a run whose disk fills up before."""
 import collections
 import concurrent.futures
 import json
@@ -97,12 +97,14 @@ class Kill(TrainTest):
             duration = self.steps_duration[overlap]
         self.wait(process, chosen.uniform(0, duration))
         code, _ = self.kill(process)
-        self.states[self.state_of(name, code), "overlapping steps" if overlap else "step by step"] += 1
+        self.states[self.state_of(name, code),
+                    "overlapping steps" if overlap else "step by step"] += 1
         return self.resume_and_finish(name, overlap)
 
     def kill_with_a_full_disk(self, number, duration, largest_bytes):
-        """No file may grow beyond a random size from a random moment on, as on a disk that fills up; the run is killed
-        a little later, unless it has found out by then and said so. Twice, the second time as the run is resumed."""
+        """No file may grow beyond a random size from a random moment on, as on a disk that fills
+        up; the run is killed a little later, unless it has found out by then and said so. Twice,
+        the second time as the run is resumed."""
         name = f"full-{number}"
         chosen = random.Random(f"full {number}")
         for resume in (False, True):
@@ -145,20 +147,26 @@ class Kill(TrainTest):
         self.finish(self.launch("undisturbed", resume=False))
         duration = time.monotonic() - begin
         self.finish(self.launch("overlapping", resume=False, overlap=True))
-        self.steps_duration = [self.seconds_of_steps(name) for name in ("undisturbed", "overlapping")]
+        self.steps_duration = [self.seconds_of_steps(name)
+                               for name in ("undisturbed", "overlapping")]
         expected = (self.directory / "undisturbed.safetensors").read_bytes()
-        largest = max(p.stat().st_size for p in (self.directory / "undisturbed/checkpoints").glob("*/*"))
+        largest = max(p.stat().st_size
+                      for p in (self.directory / "undisturbed/checkpoints").glob("*/*"))
         self.assertEqual((self.directory / "overlapping.safetensors").read_bytes(), expected)
         self.hit, self.ends, self.states = [], [], collections.Counter()
         full = RANDOM_KILLS // TIMES_FULL
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             jobs = [pool.submit(self.random_kill, n, duration) for n in range(RANDOM_KILLS - full)]
-            jobs += [pool.submit(self.kill_with_a_full_disk, n, duration, largest) for n in range(full)]
+            jobs += [pool.submit(self.kill_with_a_full_disk, n, duration, largest)
+                     for n in range(full)]
             results = [job.result() for job in jobs]
         results += [self.kill_in_write(n) for n in range(KILLS_IN_WRITES)]
-        self.assertEqual([result == expected for result in results], [True] * (RANDOM_KILLS + KILLS_IN_WRITES))
+        self.assertEqual([result == expected for result in results],
+                         [True] * (RANDOM_KILLS + KILLS_IN_WRITES))
         self.assertTrue(any(self.hit), "no kill fell into a checkpoint write")
-        print(f"{len(results)} killed runs resumed to the same bits; ends with a full disk: {self.ends}", file=sys.stderr)
+        print(
+            f"{len(results)} killed runs resumed to the same bits; ends with a full disk: "
+            f"{self.ends}", file=sys.stderr)
         for (state, kind), count in sorted(self.states.items()):
             print(f"random kills while {state}, {kind}: {count}", file=sys.stderr)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""elixir-profile as a user runs it: its document, its answers to bad input, and the libraries it maps."""
+"""elixir-profile as a user runs it: its document, its answers to bad input, and the libraries it
+maps."""
 import json
 import os
 import pathlib
@@ -39,7 +40,8 @@ class Common(CommonBehaviour, ProfileTest):
 class Targets(ProfileTest):
     def fingerprint(self, target, **environment):
         return self.envelope(
-            self.model, "--target", target, "-o", "x", "--force", env=clean_environment(**environment)
+            self.model, "--target", target, "-o", "x", "--force",
+            env=clean_environment(**environment)
         )["document"]["fingerprint"]
 
     def test_cpu_is_this_machines_by_name(self):
@@ -47,7 +49,8 @@ class Targets(ProfileTest):
         target = json.loads((self.directory / "here").read_text(encoding="utf-8"))["target"]
         self.assertRegex(target, "^cpu:[a-z0-9_]+$")
         self.fingerprint("cpu", ONEDNN_MAX_CPU_ISA="SSE41")
-        self.assertEqual(json.loads((self.directory / "x").read_text(encoding="utf-8"))["target"], "cpu:sse41")
+        self.assertEqual(json.loads((self.directory / "x").read_text(encoding="utf-8"))["target"],
+                         "cpu:sse41")
 
     def test_a_cpu_that_is_named_gives_the_same_program_everywhere(self):
         here = self.fingerprint("cpu:avx512_core_bf16")
@@ -57,19 +60,24 @@ class Targets(ProfileTest):
     def test_unknown_cpus_and_gpus_are_refused(self):
         self.fails(2, "EX0102", self.model, "--target", "cpu:avx3", mentions="avx512_core_bf16")
         for target in ("cuda:sm_70", "cuda:sm_99"):
-            self.fails(2, "EX0312", self.model, "--target", target, mentions=[target, "cuda:sm_75", "cuda:sm_120"])
+            self.fails(2, "EX0312", self.model, "--target", target,
+                       mentions=[target, "cuda:sm_75", "cuda:sm_120"])
 
     def test_gpus_that_nobody_recorded_are_modelled(self):
         said = "follows LibTorch's sources: recorded on sm_90 only"
         for target in ("cuda:sm_80", "cuda:sm_120"):
-            result = self.succeeds(self.model, "--target", target, "-o", "x", "--force", "--gpu-memory", "24GiB")
+            result = self.succeeds(self.model, "--target", target, "-o", "x", "--force",
+                                   "--gpu-memory", "24GiB")
             self.assertIn(said, result.out)
             self.assertNotIn(said, result.err, "it would be there twice")
-            self.assertRegex(result.err, r"warning: the scratch memory of \d+ calls is modelled; why, .* below the peaks\n")
+            self.assertRegex(result.err,
+                             r"warning: the scratch memory of \d+ calls is modelled; why, .* below "
+                             r"the peaks\n")
             self.assertRegex(result.out, r"\nallocated +[\d.,]+  modelled: \d+ of \d+ calls")
             self.assertRegex(result.out, r"\nreserved +[\d.,]+  modelled: ")
             self.assertRegex(result.out, r"peak reserved [\d.]+ MiB \(modelled\) leaves")
-        self.assertNotIn(said, self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "x", "--force").out)
+        self.assertNotIn(said, self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "x",
+                                             "--force").out)
 
     def test_gpus_that_nobody_recorded_are_modelled_wherever_a_label_is(self):
         import torch
@@ -85,10 +93,12 @@ class Targets(ProfileTest):
         # Every call of it is exact by LibTorch's source.
         torch.jit.trace(Elementwise(), torch.randn(4, 16)).save(str(self.directory / "exp.pt"))
         for target, label in (("cuda:sm_90", "exact"), ("cuda:sm_80", "modelled")):
-            answer = self.envelope("exp.pt", "--target", target, "-o", "x", "--force", "--gpu-memory", "24GiB")["document"]
+            answer = self.envelope("exp.pt", "--target", target, "-o", "x", "--force",
+                                   "--gpu-memory", "24GiB")["document"]
             certainty = answer["memory"]["certainty"]
             self.assertEqual(certainty["modelled_calls"] == 0, label == "exact")
-            self.assertEqual(answer["gpu_memory"]["largest_batch"]["certainty"].replace("measured", "exact"), label)
+            self.assertEqual(answer["gpu_memory"]["largest_batch"]["certainty"].replace(
+                "measured", "exact"), label)
             self.assertEqual(answer["gpu_memory"]["certainty"].replace("measured", "exact"), label)
             table = self.succeeds("exp.pt", "--target", target, "--batch", "2,4", "--force").out
             self.assertRegex(table, rf"\n +2 .* {label}(; how far off it may be is not known)?\n")
@@ -97,7 +107,8 @@ class Targets(ProfileTest):
         import torch
 
         table = json.loads((ROOT / "profiles/workspaces/sm_90.json").read_text(encoding="utf-8"))
-        net = torch.nn.Sequential(torch.nn.Conv2d(3, 24, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(24 * 35 * 35, 1))
+        net = torch.nn.Sequential(torch.nn.Conv2d(3, 24, 3), torch.nn.ReLU(), torch.nn.Flatten(),
+                                  torch.nn.Linear(24 * 35 * 35, 1))
 
         class Net(torch.nn.Module):
             def __init__(self):
@@ -107,8 +118,10 @@ class Targets(ProfileTest):
             def forward(self, x):
                 return self.net(x).sum()
 
-        torch.jit.trace(Net(), torch.zeros(3, 3, 37, 37), check_trace=False).save(str(self.directory / "net.pt"))
-        queries = ("fwd fp32 nchw x=3,3,37,37 w=24,3,3,3 s=1,1 p=0,0 d=1,1 g=1", "wgrad fp32 nchw x=3,3,37,37 w=24,3,3,3 s=1,1 p=0,0 d=1,1 g=1")
+        torch.jit.trace(Net(), torch.zeros(3, 3, 37, 37),
+                        check_trace=False).save(str(self.directory / "net.pt"))
+        queries = ("fwd fp32 nchw x=3,3,37,37 w=24,3,3,3 s=1,1 p=0,0 d=1,1 g=1",
+                   "wgrad fp32 nchw x=3,3,37,37 w=24,3,3,3 s=1,1 p=0,0 d=1,1 g=1")
         table["queries"] = [{"query": query, "bytes": 4096} for query in queries]
         (self.directory / "workspaces").mkdir()
         path = self.directory / "workspaces/sm_90.json"
@@ -122,11 +135,15 @@ class Targets(ProfileTest):
         self.assertEqual(same["measured_calls"], 2)
         result = profile(libraries="LibTorch 2.10.0+cu128, cuDNN 9.10")
         certainty = result["document"]["memory"]["certainty"]
-        self.assertEqual((certainty["measured_calls"], certainty["modelled_calls"]), (0, same["modelled_calls"] + 2))
+        self.assertEqual((certainty["measured_calls"], certainty["modelled_calls"]),
+                         (0, same["modelled_calls"] + 2))
         for text in (" ".join(certainty["reasons"]), json.dumps(result["diagnostics"])):
-            self.assertIn("recorded with LibTorch 2.10.0+cu128, cuDNN 9.10, and the prediction is for LibTorch 2.11.0", text)
+            self.assertIn(
+                "recorded with LibTorch 2.10.0+cu128, cuDNN 9.10, and the prediction is for "
+                "LibTorch 2.11.0", text)
         path.write_text(json.dumps({**table, "target": "cuda:sm_80"}), encoding="utf-8")
-        self.fails(2, "EX0209", "net.pt", "-o", "x", "--force", mentions=["/target", "cuda:sm_80"], env=environment)
+        self.fails(2, "EX0209", "net.pt", "-o", "x", "--force", mentions=["/target", "cuda:sm_80"],
+                   env=environment)
 
 
 class Documents(ProfileTest):
@@ -156,7 +173,8 @@ class Documents(ProfileTest):
         profile = json.loads((self.directory / "large").read_text(encoding="utf-8"))
         self.assertEqual([i["tensor"]["sizes"] for i in profile["inputs"]], [[8, TOKENS]])
         self.assertNotEqual(small["fingerprint"], large["fingerprint"])
-        self.assertGreater(large["memory"]["activations_peak_bytes"], small["memory"]["activations_peak_bytes"])
+        self.assertGreater(large["memory"]["activations_peak_bytes"],
+                           small["memory"]["activations_peak_bytes"])
 
     def test_the_screen_goes_to_stdout_and_names_the_file(self):
         result = self.succeeds(self.model, "--target", "cpu")
@@ -185,10 +203,12 @@ class Signals(ProfileTest):
 class Inputs(ProfileTest):
     def test_a_model_that_is_not_there_may_be_another(self):
         shutil.copy(self.model, self.directory / "tiny.pt")
-        self.fails(2, "EX0201", "tinny.pt", mentions=["cannot open the model", "did you mean `tiny.pt`?"])
+        self.fails(2, "EX0201", "tinny.pt",
+                   mentions=["cannot open the model", "did you mean `tiny.pt`?"])
 
     def test_a_batch_beyond_any_memory_names_its_flag(self):
-        self.fails(2, "EX0303", self.model, "--target", "cpu", "--batch", "9999999999999999", mentions="with --batch or --input")
+        self.fails(2, "EX0303", self.model, "--target", "cpu", "--batch", "9999999999999999",
+                   mentions="with --batch or --input")
 
 
 class Reports(ProfileTest):
@@ -202,17 +222,20 @@ class Reports(ProfileTest):
         self.assertIn(document["fingerprint"], page)
         with open(self.directory / "tiny.pickle", "rb") as file:
             snapshot = pickle.load(file)
-        modules = {e["frames"][0]["filename"] for e in snapshot["device_traces"][0] if e["action"] == "alloc"}
+        modules = {e["frames"][0]["filename"] for e in snapshot["device_traces"][0]
+                   if e["action"] == "alloc"}
         self.assertLessEqual({"blocks.0", "blocks.1", "blocks.2", "norm"}, modules)
 
     def test_without_the_flags_there_are_none(self):
         document = self.profile()
-        self.assertEqual((document["html"], document["snapshot"], document["gpu_memory"]), (None, None, None))
+        self.assertEqual((document["html"], document["snapshot"], document["gpu_memory"]),
+                         (None, None, None))
 
     def test_the_same_page_every_time(self):
         for name in ("a.html", "b.html"):
             self.profile("--html", name, "--force")
-        self.assertEqual((self.directory / "a.html").read_bytes(), (self.directory / "b.html").read_bytes())
+        self.assertEqual((self.directory / "a.html").read_bytes(),
+                         (self.directory / "b.html").read_bytes())
 
     def test_outputs_are_checked_before_the_work(self):
         (self.directory / "old.html").write_bytes(b"old")
@@ -222,21 +245,25 @@ class Reports(ProfileTest):
         self.fails(2, "EX0104", self.model, "--html", "tiny.profile.json")
         self.assertEqual((self.directory / "old.html").read_bytes(), b"old")
         for flag in ("--html", "--snapshot"):
-            self.fails(2, "EX0203", self.model, flag, "old.html", mentions=f"choose another name with {flag}")
+            self.fails(2, "EX0203", self.model, flag, "old.html",
+                       mentions=f"choose another name with {flag}")
             self.fails(2, "EX0204", self.model, flag, "/proc/x", mentions="/proc/x")
         self.assertEqual(self.files(), ["old.html"])
 
 
 class Fits(ProfileTest):
     def answer(self, *arguments, code):
-        return self.envelope(self.model, "--target", "cpu", "--force", *arguments, code=code)["document"]
+        return self.envelope(self.model, "--target", "cpu", "--force", *arguments,
+                             code=code)["document"]
 
     def test_yes_and_no_to_the_byte(self):
         peak = self.profile("--force")["memory"]["peak_allocated_bytes"]
         exactly = self.answer("--gpu-memory", peak, code=0)["gpu_memory"]
-        self.assertEqual((exactly["fits"], exactly["margin_bytes"], exactly["compared"]), (True, 0, "allocated"))
+        self.assertEqual((exactly["fits"], exactly["margin_bytes"], exactly["compared"]),
+                         (True, 0, "allocated"))
         less = self.answer("--gpu-memory", peak - 1, code=1)["gpu_memory"]
-        self.assertEqual((less["fits"], less["margin_bytes"], less["peak_bytes"]), (False, -1, peak))
+        self.assertEqual((less["fits"], less["margin_bytes"], less["peak_bytes"]),
+                         (False, -1, peak))
         result = self.run_tool(self.model, "--target", "cpu", "--force", "--gpu-memory", "1GiB")
         self.assertRegex(result.out, r"fits 1\.00 GiB: peak allocated [\d.]+ KiB leaves")
         self.assertIn("the process takes more", result.out)
@@ -245,7 +272,8 @@ class Fits(ProfileTest):
         limit = self.answer("--batch", "11", code=0)["memory"]["peak_allocated_bytes"] + 100
         for start in ("1", "2", "11", "40"):
             code = 1 if start == "40" else 0
-            found = self.answer("--batch", start, "--gpu-memory", limit, code=code)["gpu_memory"]["largest_batch"]
+            found = self.answer("--batch", start, "--gpu-memory", limit,
+                                code=code)["gpu_memory"]["largest_batch"]
             self.assertEqual(found["batch"], 11)
             self.assertEqual(found["peak_bytes"], limit - 100)
             following = self.answer("--batch", "12", code=0)["memory"]["peak_allocated_bytes"]
@@ -254,7 +282,8 @@ class Fits(ProfileTest):
     def test_nothing_fits(self):
         found = self.answer("--gpu-memory", "1KiB", code=1)["gpu_memory"]["largest_batch"]
         self.assertEqual((found["batch"], found["next_peak_bytes"]), (0, None))
-        result = self.succeeds(self.model, "--target", "cpu", "--force", "--gpu-memory", "1KiB", code=1)
+        result = self.succeeds(self.model, "--target", "cpu", "--force", "--gpu-memory", "1KiB",
+                               code=1)
         self.assertIn("does not fit 1.00 KiB", result.out)
         self.assertIn("largest batch: none; a batch of 1 takes", result.out)
 
@@ -269,7 +298,8 @@ class Fits(ProfileTest):
             def forward(self, x):
                 return self.layer(x).view(3, 8).sum()
 
-        torch.jit.trace(Fixed(), torch.zeros(3, 8), check_trace=False).save(str(self.directory / "fixed.pt"))
+        torch.jit.trace(Fixed(), torch.zeros(3, 8),
+                        check_trace=False).save(str(self.directory / "fixed.pt"))
         document = self.envelope("fixed.pt", "--target", "cpu", "--gpu-memory", "1GiB")["document"]
         self.assertTrue(document["gpu_memory"]["fits"])
         self.assertIsNone(document["gpu_memory"]["largest_batch"])
@@ -282,7 +312,8 @@ class Sweeps(ProfileTest):
         result = self.succeeds(self.model, "--target", "cpu", "--batch", "1,2,8")
         names = [f"tiny.b{n}.profile.json" for n in (1, 2, 8)]
         self.assertEqual(self.files(), sorted(names))
-        rows = re.findall(r"^ +(\d+) +([\d.,]+) +([\d.,]+) +- +- +of tensors$", result.out, re.MULTILINE)
+        rows = re.findall(r"^ +(\d+) +([\d.,]+) +([\d.,]+) +- +- +of tensors$", result.out,
+                          re.MULTILINE)
         self.assertEqual([row[0] for row in rows], ["1", "2", "8"])
         peaks = []
         for name, (batch, _, allocated) in zip(names, rows):
@@ -297,27 +328,34 @@ class Sweeps(ProfileTest):
         document = self.profile("--batch", "3,5")
         single = self.profile("--batch", "5", "-o", "five.json")
         five = document["batches"][1]
-        self.assertEqual((five["batch"], five["fingerprint"], five["memory"]), (5, single["fingerprint"], single["memory"]))
+        self.assertEqual((five["batch"], five["fingerprint"], five["memory"]),
+                         (5, single["fingerprint"], single["memory"]))
         self.assertIsNone(five["fits"])
         self.assertIsNone(document["gpu_memory"])
 
     def test_says_which_fit(self):
-        peaks = [b["memory"]["peak_allocated_bytes"] for b in self.profile("--batch", "2,4,6")["batches"]]
+        peaks = [b["memory"]["peak_allocated_bytes"]
+                 for b in self.profile("--batch", "2,4,6")["batches"]]
         arguments = (self.model, "--target", "cpu", "--batch", "2,4,6", "--force", "--gpu-memory")
         document = self.envelope(*arguments, peaks[1], code=1)["document"]
         self.assertEqual([b["fits"] for b in document["batches"]], [True, True, False])
         self.assertEqual(document["gpu_memory"]["largest_batch"]["batch"], 4)
         self.assertEqual(document["gpu_memory"]["peak_bytes"], peaks[2])
-        self.assertTrue(all(b["fits"] for b in self.envelope(*arguments, peaks[2])["document"]["batches"]))
+        self.assertTrue(
+            all(b["fits"] for b in self.envelope(*arguments, peaks[2])["document"]["batches"]))
 
     def test_the_verdict_names_its_batch(self):
-        peaks = [b["memory"]["peak_allocated_bytes"] for b in self.profile("--batch", "2,4")["batches"]]
+        peaks = [b["memory"]["peak_allocated_bytes"]
+                 for b in self.profile("--batch", "2,4")["batches"]]
         arguments = (self.model, "--target", "cpu", "--batch", "4,2", "--force", "--gpu-memory")
         said = self.succeeds(*arguments, peaks[0], code=1).out
-        self.assertRegex(said, r"\na batch of 4, which takes most, does not fit .*\n(.*\n)?largest batch: 2 ")
-        self.assertIn("\na batch of 4, which takes most, fits ", self.succeeds(*arguments, "1GiB").out)
+        self.assertRegex(
+            said, r"\na batch of 4, which takes most, does not fit .*\n(.*\n)?largest batch: 2 ")
+        self.assertIn("\na batch of 4, which takes most, fits ",
+                      self.succeeds(*arguments, "1GiB").out)
         self.assertEqual(self.envelope(*arguments, "1GiB")["document"]["gpu_memory"]["batch"], 4)
-        self.assertIn("of several batches, not all do", " ".join(self.succeeds("--help").out.split()))
+        self.assertIn("of several batches, not all do",
+                      " ".join(self.succeeds("--help").out.split()))
 
     def test_each_reason_is_said_once_with_its_batches(self):
         import torch
@@ -337,7 +375,8 @@ class Sweeps(ProfileTest):
         err = self.succeeds(*arguments, "2,3,4", "--force").err
         self.assertEqual(err.count("aten::sort: no such call was recorded"), 1, err)
         self.assertIn("batches of 3 and 4: scratch memory is modelled: aten::sort", err)
-        self.assertIn("a batch of 4: scratch memory is modelled: aten::sort", self.succeeds(*arguments, "2,4", "--force").err)
+        self.assertIn("a batch of 4: scratch memory is modelled: aten::sort",
+                      self.succeeds(*arguments, "2,4", "--force").err)
 
     def test_one_file_cannot_hold_several(self):
         for flag in ("-o", "--html", "--snapshot"):
@@ -374,33 +413,43 @@ class Labels(ProfileTest):
 
     def test_each_call_has_a_label_in_the_document(self):
         labels = self.labels(self.sorts, "cuda:sm_90")
-        sort = {"name": "aten::sort", "calls": 1, "known_bytes": 0, "modules": [{"path": "", "calls": 1}]}
+        sort = {"name": "aten::sort", "calls": 1, "known_bytes": 0,
+                "modules": [{"path": "", "calls": 1}]}
         self.assertEqual(labels["modelled_operators"], [sort])
         self.assertEqual(set(labels["may_be_off"].values()), {None})
         self.assertEqual((labels["modelled_calls"], labels["modelled_bytes_at_peak"]), (1, 0))
         profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
         schema("profile").validate(profile)
         self.assertEqual(profile["memory"]["certainty"], labels)
-        self.assertEqual(labels["exact_calls"] + labels["modelled_calls"], len(profile["operators"]))
+        self.assertEqual(labels["exact_calls"] + labels["modelled_calls"],
+                         len(profile["operators"]))
         self.assertIsNone(self.labels(self.sorts, "cpu"))
 
     def test_evidence_is_of_one_gpu(self):
-        recorded, other = (self.labels(self.model, target) for target in ("cuda:sm_90", "cuda:sm_80"))
+        recorded, other = (self.labels(self.model, target)
+                           for target in ("cuda:sm_90", "cuda:sm_80"))
         self.assertLess(recorded["modelled_calls"], other["modelled_calls"])
 
     def test_every_peak_on_the_screen_says_its_label(self):
         result = self.run_tool(self.sorts, "--batch", "2,4", "--gpu-memory", "24GiB")
-        self.assertRegex(result.out, r"\n +2 .* modelled; how far off it may be is not known +[\d.,]+\n +4 .* modelled; ")
+        self.assertRegex(result.out,
+                         r"\n +2 .* modelled; how far off it may be is not known +[\d.,]+\n +4 .* "
+                         r"modelled; ")
         self.assertRegex(result.out, r"peak process [\d.]+ MiB \(modelled\) leaves")
         self.assertRegex(result.out, r"largest batch: [\d,]+ \([\d.]+ GiB, modelled; ")
-        self.assertEqual(result.err.count("all batches: scratch memory is modelled: aten::sort: no such call was recorded"), 1)
+        self.assertEqual(result.err.count(
+            "all batches: scratch memory is modelled: aten::sort: no such call was recorded"), 1)
         document = self.envelope(self.sorts, "--gpu-memory", "24GiB")["document"]["gpu_memory"]
-        self.assertEqual((document["certainty"], document["largest_batch"]["certainty"]), ("modelled", "modelled"))
+        self.assertEqual((document["certainty"], document["largest_batch"]["certainty"]),
+                         ("modelled", "modelled"))
         screen = self.run_tool(self.sorts, "--force").out
-        self.assertRegex(screen, r"\nallocated +[\d.,]+  modelled: one of \d+ calls holds 0 B of it; how far off it may be is not known\n")
+        self.assertRegex(screen,
+                         r"\nallocated +[\d.,]+  modelled: one of \d+ calls holds 0 B of it; how "
+                         r"far off it may be is not known\n")
         self.assertRegex(screen, r"\nreserved +[\d.,]+  modelled: ")
         self.assertRegex(screen, r"\nprocess +[\d.,]+  modelled: ")
-        self.assertIn("\n  aten::sort: no such call was recorded, and the peak may be more\n", screen)
+        self.assertIn("\n  aten::sort: no such call was recorded, and the peak may be more\n",
+                      screen)
         page = self.directory / "page.html"
         self.succeeds(self.sorts, "--force", "--html", page)
         self.assertEqual(page.read_text(encoding="utf-8").count("<small>modelled: "), 3)
@@ -412,10 +461,12 @@ class OptimizerForms(ProfileTest):
         self.assertIn("optimizer adamw (torch-fused)", result.out)
         profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
         schema("profile").validate(profile)
-        self.assertEqual((profile["schema_version"], profile["optimizer_form"]), ("1.5", "torch-fused"))
+        self.assertEqual((profile["schema_version"], profile["optimizer_form"]),
+                         ("1.5", "torch-fused"))
         self.succeeds(self.model, "-o", "y")
         elixir = json.loads((self.directory / "y").read_text(encoding="utf-8"))
-        self.assertEqual(profile["memory"]["certainty"]["exact_calls"], elixir["memory"]["certainty"]["exact_calls"] + 1)
+        self.assertEqual(profile["memory"]["certainty"]["exact_calls"],
+                         elixir["memory"]["certainty"]["exact_calls"] + 1)
 
     def test_updates_that_cannot_run_are_refused(self):
         import torch
@@ -429,10 +480,12 @@ class OptimizerForms(ProfileTest):
                 return torch.view_as_real(self.phase * x).square().sum()
 
         torch.jit.trace(Turns(), torch.randn(4, 16)).save(str(self.directory / "turns.pt"))
-        for optimizer, form in (("adafactor", "torch-loop"), ("adamw", "torch-fused"), ("sgd-momentum", "torch-fused")):
+        for optimizer, form in (("adafactor", "torch-loop"), ("adamw", "torch-fused"),
+                                ("sgd-momentum", "torch-fused")):
             arguments = ("--optimizer", optimizer, "--optimizer-form", form)
             self.fails(2, "EX0104", "turns.pt", *arguments, mentions=["complex", "phase"])
-        labels = self.envelope("turns.pt", "--optimizer-form", "torch-foreach")["document"]["memory"]["certainty"]
+        labels = self.envelope("turns.pt", "--optimizer-form",
+                               "torch-foreach")["document"]["memory"]["certainty"]
         self.assertIn("torch.optim's update", [op["name"] for op in labels["modelled_operators"]])
 
     def test_the_peak_may_be_in_the_update(self):
@@ -453,42 +506,54 @@ class OptimizerForms(ProfileTest):
         result = self.succeeds(wide, "--optimizer-form", "torch-foreach", "--html", "page.html")
         self.assertIn("reached while the optimizer updates parameters", result.out)
         self.assertIn("the optimizer's update", result.out)
-        self.assertIn("while the optimizer updates parameters", (self.directory / "page.html").read_text(encoding="utf-8"))
+        self.assertIn("while the optimizer updates parameters",
+                      (self.directory / "page.html").read_text(encoding="utf-8"))
 
     def test_momentum_is_predicted_but_not_planned(self):
-        self.fails(2, "EX0104", self.model, "--optimizer", "sgd-momentum", mentions="--optimizer-form torch-foreach")
+        self.fails(2, "EX0104", self.model, "--optimizer", "sgd-momentum",
+                   mentions="--optimizer-form torch-foreach")
         plain, momentum = (
-            self.envelope(self.model, "--optimizer", name, "--optimizer-form", "torch-foreach", "-o", "x", "--force")
+            self.envelope(self.model, "--optimizer", name, "--optimizer-form", "torch-foreach",
+                          "-o", "x", "--force")
             ["document"]["memory"]["optimizer_bytes"] for name in ("sgd", "sgd-momentum"))
         self.assertEqual(plain, 0)
         self.assertGreater(momentum, 0)
 
     def test_adafactor_is_predicted_but_not_planned(self):
-        self.fails(2, "EX0104", self.model, "--optimizer", "adafactor", mentions="--optimizer-form torch-loop")
-        self.fails(2, "EX0104", self.model, "--optimizer", "adafactor", "--optimizer-form", "torch-fused", mentions="torch-loop")
-        memory = self.envelope(self.model, "--target", "cuda:sm_90", "--optimizer", "adafactor", "--optimizer-form", "torch-loop",
-                               "-o", "x")["document"]["memory"]
+        self.fails(2, "EX0104", self.model, "--optimizer", "adafactor",
+                   mentions="--optimizer-form torch-loop")
+        self.fails(2, "EX0104", self.model, "--optimizer", "adafactor", "--optimizer-form",
+                   "torch-fused", mentions="torch-loop")
+        memory = self.envelope(self.model, "--target", "cuda:sm_90", "--optimizer", "adafactor",
+                               "--optimizer-form", "torch-loop", "-o", "x")["document"]["memory"]
         self.assertGreater(memory["optimizer_bytes"], 0)
-        self.assertLess(memory["optimizer_bytes"], memory["parameters_bytes"], "a row and a column of each matrix")
-        self.assertNotIn("torch.optim's update", [op["name"] for op in memory["certainty"]["modelled_operators"]])
+        self.assertLess(memory["optimizer_bytes"], memory["parameters_bytes"],
+                        "a row and a column of each matrix")
+        self.assertNotIn("torch.optim's update",
+                         [op["name"] for op in memory["certainty"]["modelled_operators"]])
 
     def test_clipping_is_counted_for_torch_alone(self):
-        self.fails(2, "EX0104", self.model, "--clip-norm", "1", mentions="--optimizer-form torch-foreach")
-        error = self.fails(2, "EX0104", self.model, "--optimizer", "none", "--optimizer-form", "torch-foreach", "--clip-norm", "1",
+        self.fails(2, "EX0104", self.model, "--clip-norm", "1",
+                   mentions="--optimizer-form torch-foreach")
+        error = self.fails(2, "EX0104", self.model, "--optimizer", "none", "--optimizer-form",
+                           "torch-foreach", "--clip-norm", "1",
                            mentions="with --optimizer none there is none")
         self.assertNotIn("for torch.optim", error)
-        result = self.succeeds(self.model, "--optimizer-form", "torch-fused", "--clip-norm", "1", "-o", "x")
+        result = self.succeeds(self.model, "--optimizer-form", "torch-fused", "--clip-norm", "1",
+                               "-o", "x")
         self.assertIn("optimizer adamw (torch-fused, clip_grad_norm_)", result.out)
         profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
         schema("profile").validate(profile)
         self.assertTrue(profile["clips_gradients"])
         self.succeeds(self.model, "--clip-norm", "0", "-o", "y")
-        self.assertFalse(json.loads((self.directory / "y").read_text(encoding="utf-8"))["clips_gradients"])
+        self.assertFalse(
+            json.loads((self.directory / "y").read_text(encoding="utf-8"))["clips_gradients"])
 
 
 class Reserved(ProfileTest):
     def memory(self, *arguments):
-        return self.envelope(self.model, "--target", "cuda:sm_90", *arguments, "--force")["document"]["memory"]
+        return self.envelope(self.model, "--target", "cuda:sm_90", *arguments,
+                             "--force")["document"]["memory"]
 
     def test_reserved_is_modelled_for_cuda_alone(self):
         cuda = self.memory()
@@ -502,11 +567,14 @@ class Reserved(ProfileTest):
         self.assertGreater(two["process_peak_bytes"], alone["process_peak_bytes"])
         self.assertEqual(two["peak_reserved_bytes"], alone["peak_reserved_bytes"])
         self.assertIsNone(eight["process_peak_bytes"])
-        self.assertIn("NCCL's with 2 GPUs", self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "x", "--gpus", "2").out)
-        eight_text = self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "y", "--gpus", "8").out
+        self.assertIn("NCCL's with 2 GPUs", self.succeeds(self.model, "--target", "cuda:sm_90",
+                                                          "-o", "x", "--gpus", "2").out)
+        eight_text = self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "y", "--gpus",
+                                   "8").out
         self.assertIn("what NCCL takes has not been measured with 8 GPUs", eight_text)
         self.fails(2, "EX0104", self.model, "--target", "cpu", "--gpus", "2", mentions="--gpus")
-        self.fails(2, "EX0104", self.model, "--target", "cuda:sm_90", "--measure", "--gpus", "2", mentions="--gpus")
+        self.fails(2, "EX0104", self.model, "--target", "cuda:sm_90", "--measure", "--gpus", "2",
+                   mentions="--gpus")
 
     def test_reserved_follows_the_allocator_configuration(self):
         default = self.memory()
@@ -521,13 +589,17 @@ class Reserved(ProfileTest):
         self.assertEqual(self.memory(), self.memory("--allocator", ""))
 
     def test_bad_configurations(self):
-        self.fails(2, "EX0106", self.model, "--allocator", "max_split_size:64", mentions="max_split_size_mb")
-        self.fails(2, "EX0106", self.model, "--allocator", "backend:cudaMallocAsync", mentions="native")
-        self.fails(2, "EX0104", self.model, "--target", "cpu", "--allocator", "", mentions="--allocator")
+        self.fails(2, "EX0106", self.model, "--allocator", "max_split_size:64",
+                   mentions="max_split_size_mb")
+        self.fails(2, "EX0106", self.model, "--allocator", "backend:cudaMallocAsync",
+                   mentions="native")
+        self.fails(2, "EX0104", self.model, "--target", "cpu", "--allocator", "",
+                   mentions="--allocator")
 
 
 def has_gpu():
-    return shutil.which("nvidia-smi") is not None and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
+    return (shutil.which("nvidia-smi") is not None
+            and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0)
 
 
 class Measured(ProfileTest):
@@ -535,14 +607,16 @@ class Measured(ProfileTest):
         if has_gpu():
             self.skipTest("there is a GPU")
         self.fails(3, "EX0601", self.model, "--measure", mentions="no GPU to measure on")
-        self.assertNotIn("warning", self.fails(3, "EX0601", self.model, "--measure", "--target", "cuda:sm_80"))
+        self.assertNotIn("warning",
+                         self.fails(3, "EX0601", self.model, "--measure", "--target", "cuda:sm_80"))
 
     def test_what_contradicts_itself(self):
         self.fails(2, "EX0104", self.model, "--measure", "--target", "cpu", mentions="--measure")
         self.fails(2, "EX0104", self.model, "--measure", "--batch", "1,2", mentions="--batch")
 
     def test_an_update_of_torch_is_predicted_alone(self):
-        self.fails(2, "EX0104", self.model, "--measure", "--optimizer-form", "torch-foreach", mentions="--optimizer-form")
+        self.fails(2, "EX0104", self.model, "--measure", "--optimizer-form", "torch-foreach",
+                   mentions="--optimizer-form")
 
     def test_a_helper_that_is_not_there(self):
         alone = self.directory / "bin"
@@ -550,8 +624,10 @@ class Measured(ProfileTest):
         tool = alone / "elixir-profile"
         shutil.copy(os.environ["ELIXIR_PROFILE"], tool)
         for missing in ("elixir-capture", "elixir-measure-step"):
-            result = subprocess.run([tool, self.model, "--measure"], capture_output=True, text=True, cwd=self.directory,
-                                    env={**os.environ, "LD_LIBRARY_PATH": os.environ["ELIXIR_LIBRARIES"]})
+            result = subprocess.run([tool, self.model, "--measure"], capture_output=True, text=True,
+                                    cwd=self.directory,
+                                    env={**os.environ,
+                                         "LD_LIBRARY_PATH": os.environ["ELIXIR_LIBRARIES"]})
             self.assertEqual(result.returncode, 3, result.stderr)
             self.assertIn("EX0604", result.stderr)
             self.assertIn(f"libexec/elixir/{missing}", result.stderr)
@@ -565,7 +641,8 @@ class Measured(ProfileTest):
         for how in ("autograd", "replay"):
             self.assertIsNone(measured[how]["parts_at"], how)
             for peak in ("peak_allocated_bytes", "peak_reserved_bytes"):
-                self.assertEqual(measured[how]["predicted"][peak], measured[how]["measured"][peak], how)
+                self.assertEqual(measured[how]["predicted"][peak], measured[how]["measured"][peak],
+                                 how)
 
 
 class Recomputation(ProfileTest):
@@ -579,10 +656,12 @@ class Recomputation(ProfileTest):
         choices = {point["choice"]: point for point in saved["points"]}
         self.assertLessEqual({"elementwise", "blocks"}, set(choices))
         for point in saved["points"]:
-            self.assertEqual(point["saved_bytes"], saved["nothing"]["kept_bytes"] - point["kept_bytes"])
+            self.assertEqual(point["saved_bytes"],
+                             saved["nothing"]["kept_bytes"] - point["kept_bytes"])
             self.assertGreater(point["saved_bytes"], 0)
             self.assertAlmostEqual(
-                point["modelled_percent"], 100 * point["modelled_recompute_ns"] / saved["modelled_operators_ns"]
+                point["modelled_percent"],
+                100 * point["modelled_recompute_ns"] / saved["modelled_operators_ns"]
             )
         kept = [point["kept_bytes"] for point in saved["points"]]
         self.assertEqual(kept, sorted(kept, reverse=True))
@@ -593,11 +672,13 @@ class Recomputation(ProfileTest):
 
     def test_other_targets_have_bytes_and_no_times(self):
         for target in ("cpu:avx2", "cuda:sm_80"):
-            saved = self.envelope(self.model, "--target", target, "--force")["document"]["recomputation"]
+            saved = self.envelope(self.model, "--target", target,
+                                  "--force")["document"]["recomputation"]
             self.assertEqual((saved["hardware"], saved["modelled_operators_ns"]), (None, None))
             self.assertTrue(saved["points"])
             for point in saved["points"]:
-                self.assertEqual((point["modelled_recompute_ns"], point["modelled_percent"]), (None, None))
+                self.assertEqual((point["modelled_recompute_ns"], point["modelled_percent"]),
+                                 (None, None))
             out = self.succeeds(self.model, "--target", target, "--force").out
             self.assertIn(f"time: not known, no figures of {target} are shipped", out)
 
@@ -612,7 +693,8 @@ class Recomputation(ProfileTest):
 
 class Compare(ProfileTest):
     def compared(self, model, *arguments):
-        return self.envelope(model, "--target", "cpu", "--force", "--compare", "old.json", *arguments)["document"]["comparison"]
+        return self.envelope(model, "--target", "cpu", "--force", "--compare", "old.json",
+                             *arguments)["document"]["comparison"]
 
     def setUp(self):
         super().setUp()
@@ -622,7 +704,9 @@ class Compare(ProfileTest):
         comparison = self.compared(self.model)
         self.assertTrue(comparison["same_program"])
         self.assertEqual((comparison["modules"], comparison["operators"]), ([], []))
-        self.assertIn("the programs are the same", self.succeeds(self.model, "--target", "cpu", "-o", "x", "--compare", "old.json").out)
+        self.assertIn("the programs are the same",
+                      self.succeeds(self.model, "--target", "cpu", "-o", "x", "--compare",
+                                    "old.json").out)
 
     def test_an_added_layer_is_new_and_accounts_for_the_growth(self):
         save_traced(tiny_model(layers=4), self.directory / "grown.pt")
@@ -631,12 +715,15 @@ class Compare(ProfileTest):
         now = json.loads((self.directory / "grown.profile.json").read_text(encoding="utf-8"))
         self.assertEqual(
             comparison["peak_allocated_bytes"],
-            {side: p["memory"]["peak_allocated_bytes"] for side, p in (("before", before), ("now", now))},
+            {side: p["memory"]["peak_allocated_bytes"]
+             for side, p in (("before", before), ("now", now))},
         )
         new = [module["module"] for module in comparison["modules"] if module["presence"] == "new"]
         self.assertEqual(new, ["blocks.3"])
-        growth = sum(m["at_peak_bytes"]["now"] - m["at_peak_bytes"]["before"] for m in comparison["modules"])
-        self.assertEqual(growth, comparison["peak_allocated_bytes"]["now"] - comparison["peak_allocated_bytes"]["before"])
+        growth = sum(m["at_peak_bytes"]["now"] - m["at_peak_bytes"]["before"]
+                     for m in comparison["modules"])
+        self.assertEqual(growth, comparison["peak_allocated_bytes"]["now"]
+                         - comparison["peak_allocated_bytes"]["before"])
         added = [op for op in comparison["operators"] if op["presence"] == "new"]
         self.assertIn(("blocks.3", "forward"), {(op["module"], op["phase"]) for op in added})
         text = self.succeeds("grown.pt", "--target", "cpu", "-o", "x", "--compare", "old.json").out
@@ -644,8 +731,11 @@ class Compare(ProfileTest):
         self.assertIn("blocks.3", text)
 
     def test_another_batch_says_so(self):
-        text = self.succeeds(self.model, "--target", "cpu", "--batch", "8", "-o", "x", "--compare", "old.json").out
-        self.assertIn(f"inputs: input_ids int64[{ROWS},{TOKENS}] before, input_ids int64[8,{TOKENS}] now", text)
+        text = self.succeeds(self.model, "--target", "cpu", "--batch", "8", "-o", "x", "--compare",
+                             "old.json").out
+        self.assertIn(
+            f"inputs: input_ids int64[{ROWS},{TOKENS}] before, input_ids int64[8,{TOKENS}] now",
+            text)
         comparison = self.compared(self.model, "--batch", "8")
         resized = [op for op in comparison["operators"] if op["calls_resized"]]
         self.assertTrue(resized)
@@ -655,18 +745,24 @@ class Compare(ProfileTest):
         (self.directory / "copy.pt").write_bytes(pathlib.Path(self.model).read_bytes())
         before = (self.directory / "copy.pt").read_bytes()
         for flag in ("-o", "--html", "--snapshot"):
-            self.fails(2, "EX0104", "copy.pt", flag, "./copy.pt", "--force", mentions=f"{flag} would replace")
-            self.fails(2, "EX0104", "copy.pt", "--compare", "old.json", flag, "old.json", "--force", mentions="--compare")
+            self.fails(2, "EX0104", "copy.pt", flag, "./copy.pt", "--force",
+                       mentions=f"{flag} would replace")
+            self.fails(2, "EX0104", "copy.pt", "--compare", "old.json", flag, "old.json", "--force",
+                       mentions="--compare")
         self.assertEqual((self.directory / "copy.pt").read_bytes(), before)
-        self.fails(2, "EX0104", "copy.pt", "-o", "x", "--html", "y", "--snapshot", "./y", mentions="same file")
+        self.fails(2, "EX0104", "copy.pt", "-o", "x", "--html", "y", "--snapshot", "./y",
+                   mentions="same file")
         (self.directory / "copy.b2.profile.json").symlink_to("copy.pt")
-        self.fails(2, "EX0104", "copy.pt", "--batch", "2,4", "--force", mentions="--batch would replace")
+        self.fails(2, "EX0104", "copy.pt", "--batch", "2,4", "--force",
+                   mentions="--batch would replace")
 
     def test_what_is_no_profile(self):
         (self.directory / "bad.json").write_text("{}", encoding="utf-8")
-        self.fails(2, "EX0210", self.model, "--target", "cpu", "--compare", "bad.json", mentions="bad.json")
+        self.fails(2, "EX0210", self.model, "--target", "cpu", "--compare", "bad.json",
+                   mentions="bad.json")
         self.fails(2, "EX0201", self.model, "--target", "cpu", "--compare", "none.json")
-        self.fails(2, "EX0104", self.model, "--target", "cpu", "--batch", "1,2", "--compare", "old.json")
+        self.fails(2, "EX0104", self.model, "--target", "cpu", "--batch", "1,2", "--compare",
+                   "old.json")
 
 
 class BadInput(ProfileTest):
@@ -678,7 +774,8 @@ class BadInput(ProfileTest):
         return name
 
     def test_files_that_are_no_models(self):
-        self.refuses("EX0301", self.written("text.pt", b"hello, this is no model\n"), mentions="text.pt")
+        self.refuses("EX0301", self.written("text.pt", b"hello, this is no model\n"),
+                     mentions="text.pt")
         self.refuses("EX0301", self.written("empty.pt", b""))
         self.refuses("EX0301", self.written("plan.json", b"{}"))
 
@@ -720,7 +817,8 @@ class Libraries(ProfileTest):
         mapped = self.mapped_libraries(self.model, "--target", "cuda:sm_90", "-o", "out.json")
         self.assertEqual(self.files(), ["out.json"])
         self.assertTrue(any(name.startswith("libelixir-plan") for name in mapped), mapped)
-        self.assertEqual([n for n in mapped if n.startswith(("libtorch", "libc10", "libelixir.so"))], [])
+        self.assertEqual([n for n in mapped
+                          if n.startswith(("libtorch", "libc10", "libelixir.so"))], [])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""elixir-train with several ranks on the CPU: the bits of one process, checkpoints for any number of ranks, and what
-happens when a rank is killed or stopped."""
+"""elixir-train with several ranks on the CPU: the bits of one process, checkpoints for any number
+of ranks, and what happens when a rank is killed or stopped."""
 import functools
 import json
 import os
@@ -18,23 +18,29 @@ from training import TrainTest, lines_in, shared_directory, tool
 
 @functools.lru_cache(maxsize=None)
 def plans():
-    """roomy-N.json and tight-N.json for N ranks, replicas-N.json for N that hold two replicas of everything, alone-N.json
-    for one with N micro-batches, and once-roomy.json and once-tight.json for two that add up gradients once a step."""
+    """roomy-N.json and tight-N.json for N ranks, replicas-N.json for N that hold two replicas of
+    everything, alone-N.json for one with N micro-batches, and once-roomy.json and once-tight.json
+    for two that add up gradients once a step."""
     shared = shared_directory()
-    search = ["--profile", "profile.json", "--hardware", "hardware.json", "--host-memory", "4GiB", "--arithmetic",
-              "as-eager"]
+    search = ["--profile", "profile.json", "--hardware", "hardware.json", "--host-memory", "4GiB",
+              "--arithmetic", "as-eager"]
     for ranks in (2, 3):
         several = [*search, "--gpus", ranks]
-        tool("ELIXIR_SEARCH", *several, "--gpu-memory", "256MiB", "-o", f"roomy-{ranks}.json", cwd=shared)
-        no = tool("ELIXIR_SEARCH", *several, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
+        tool("ELIXIR_SEARCH", *several, "--gpu-memory", "256MiB", "-o", f"roomy-{ranks}.json",
+             cwd=shared)
+        no = tool("ELIXIR_SEARCH", *several, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared,
+                  code=1)
         least = f"{no['minimum_gpu_memory_bytes']}B"
-        tool("ELIXIR_SEARCH", *several, "--gpu-memory", least, "-o", f"tight-{ranks}.json", cwd=shared)
+        tool("ELIXIR_SEARCH", *several, "--gpu-memory", least, "-o", f"tight-{ranks}.json",
+             cwd=shared)
         alone = [*search, "--accumulation-steps", ranks, "--gpu-memory", "256MiB"]
         tool("ELIXIR_SEARCH", *alone, "-o", f"alone-{ranks}.json", cwd=shared)
     once = [*search, "--gpus", 2, "--accumulation-steps", 3, "--reduce-per", "step"]
     tool("ELIXIR_SEARCH", *once, "--gpu-memory", "256MiB", "-o", "once-roomy.json", cwd=shared)
-    no = tool("ELIXIR_SEARCH", *once, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
-    tool("ELIXIR_SEARCH", *once, "--gpu-memory", f"{no['minimum_gpu_memory_bytes']}B", "-o", "once-tight.json", cwd=shared)
+    no = tool("ELIXIR_SEARCH", *once, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared,
+              code=1)
+    tool("ELIXIR_SEARCH", *once, "--gpu-memory", f"{no['minimum_gpu_memory_bytes']}B", "-o",
+         "once-tight.json", cwd=shared)
     for ranks in (2, 4):
         several = [*search, "--gpus", ranks, "--gpu-memory", "256MiB"]
         tool("ELIXIR_SEARCH", *several, "--replicas", 2, "-o", f"replicas-{ranks}.json", cwd=shared)
@@ -42,14 +48,16 @@ def plans():
 
 
 def parameters(exported):
-    """The tensors of a safetensors file, without the running statistics, which are those of rank 0's micro-batches."""
+    """The tensors of a safetensors file, without the running statistics, which are those of rank
+    0's micro-batches."""
     length = int.from_bytes(exported[:8], "little")
     header = json.loads(exported[8 : 8 + length])
     data = exported[8 + length :]
     return {
         name: data[slice(*entry["data_offsets"])]
         for name, entry in header.items()
-        if name != "__metadata__" and not name.startswith("running.") or name in ("running.weight", "running.bias")
+        if name != "__metadata__" and not name.startswith("running.")
+        or name in ("running.weight", "running.bias")
     }
 
 
@@ -61,7 +69,8 @@ def ranks_of(process):
 
 def is_alive(process_id):
     try:
-        return pathlib.Path(f"/proc/{process_id}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        return (pathlib.Path(f"/proc/{process_id}/stat").read_text().rsplit(")", 1)[1].split()[0]
+                != "Z")
     except FileNotFoundError:
         return False
 
@@ -94,21 +103,28 @@ class RanksTest(TrainTest):
 class Bits(RanksTest):
     def test_are_those_of_one_process_with_as_many_micro_batches(self):
         for ranks in (2, 3):
-            alone = self.exported(*self.flags(f"alone-{ranks}", output=f"alone{ranks}"), name=f"a{ranks}.safetensors")
-            roomy = self.exported(*self.flags(f"roomy-{ranks}", output=f"roomy{ranks}"), name=f"r{ranks}.safetensors")
-            tight = self.exported(*self.flags(f"tight-{ranks}", output=f"tight{ranks}"), name=f"t{ranks}.safetensors")
+            alone = self.exported(*self.flags(f"alone-{ranks}", output=f"alone{ranks}"),
+                                  name=f"a{ranks}.safetensors")
+            roomy = self.exported(*self.flags(f"roomy-{ranks}", output=f"roomy{ranks}"),
+                                  name=f"r{ranks}.safetensors")
+            tight = self.exported(*self.flags(f"tight-{ranks}", output=f"tight{ranks}"),
+                                  name=f"t{ranks}.safetensors")
             self.assertEqual(parameters(roomy), parameters(alone))
             self.assertEqual(roomy, tight)
-            losses = [[line["loss"] for line in self.metrics(f"{kind}{ranks}")] for kind in ("alone", "roomy", "tight")]
+            losses = [[line["loss"] for line in self.metrics(f"{kind}{ranks}")]
+                      for kind in ("alone", "roomy", "tight")]
             self.assertEqual(losses[0], losses[1])
             self.assertEqual(losses[0], losses[2])
 
     def test_are_the_same_with_several_replicas(self):
         for ranks in (2, 4):
-            one = self.exported(*self.flags(f"roomy-{ranks}", output=f"one{ranks}"), name=f"o{ranks}.safetensors")
-            two = self.exported(*self.flags(f"replicas-{ranks}", output=f"two{ranks}"), name=f"t{ranks}.safetensors")
+            one = self.exported(*self.flags(f"roomy-{ranks}", output=f"one{ranks}"),
+                                name=f"o{ranks}.safetensors")
+            two = self.exported(*self.flags(f"replicas-{ranks}", output=f"two{ranks}"),
+                                name=f"t{ranks}.safetensors")
             self.assertEqual(one, two)
-            losses = [[line["loss"] for line in self.metrics(f"{kind}{ranks}")] for kind in ("one", "two")]
+            losses = [[line["loss"] for line in self.metrics(f"{kind}{ranks}")]
+                      for kind in ("one", "two")]
             self.assertEqual(losses[0], losses[1])
 
     def test_are_the_same_when_gradients_are_added_up_once_a_step(self):
@@ -117,7 +133,8 @@ class Bits(RanksTest):
         self.assertEqual(roomy, tight)
 
     def test_replicas_resume_with_the_bits_of_an_uninterrupted_run(self):
-        whole = self.exported(*self.flags("replicas-4", steps=7, output="whole"), name="whole.safetensors")
+        whole = self.exported(*self.flags("replicas-4", steps=7, output="whole"),
+                              name="whole.safetensors")
         self.succeeds(*self.flags("replicas-4", steps=4, output="parts"))
         parts = self.exported("--resume", "parts", "--steps", 7, name="parts.safetensors")
         self.assertEqual(whole, parts)
@@ -126,23 +143,27 @@ class Bits(RanksTest):
         held_out = {"eval_data": self.shared / "held-out.txt", "eval_every": 2}
         self.succeeds(*self.flags("roomy-2", output="roomy", **held_out))
         self.succeeds(*self.flags("tight-2", output="tight", **held_out))
-        values = [[line["held_out_loss"] for line in self.metrics(run)] for run in ("roomy", "tight")]
+        values = [[line["held_out_loss"] for line in self.metrics(run)]
+                  for run in ("roomy", "tight")]
         self.assertEqual(values[0], values[1])
         self.assertIsNotNone(values[0][1])
 
     def test_a_resumed_run_goes_on_as_if_nothing_had_happened(self):
-        whole = self.exported(*self.flags("tight-2", steps=7, output="whole"), name="whole.safetensors")
+        whole = self.exported(*self.flags("tight-2", steps=7, output="whole"),
+                              name="whole.safetensors")
         self.succeeds(*self.flags("tight-2", steps=4, output="parts"))
         parts = self.exported("--resume", "parts", "--steps", 7, name="parts.safetensors")
         self.assertEqual(whole, parts)
 
     def test_a_checkpoint_goes_on_with_another_number_of_ranks(self):
-        whole = self.exported(*self.flags("alone-2", steps=7, output="whole"), name="whole.safetensors")
+        whole = self.exported(*self.flags("alone-2", steps=7, output="whole"),
+                              name="whole.safetensors")
         for first, then in (("tight-2", "alone-2"), ("alone-2", "roomy-2")):
             run = f"from-{first}"
             self.succeeds(*self.flags(first, steps=4, output=run))
             plan = self.shared / f"{then}.json"
-            parts = self.exported("--resume", run, "--steps", 7, "--plan", plan, name=f"{run}.safetensors")
+            parts = self.exported("--resume", run, "--steps", 7, "--plan", plan,
+                                  name=f"{run}.safetensors")
             self.assertEqual(parameters(parts), parameters(whole))
 
     def test_what_is_predicted_is_what_runs(self):
@@ -153,12 +174,14 @@ class Bits(RanksTest):
             events = json.loads((self.directory / plan / "trace.json").read_text())["traceEvents"]
             names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
             self.assertEqual(sorted(names.values()), ["measured rank 0", "measured rank 1"])
-            slices = [[(e["ts"], e["dur"]) for e in events if e["ph"] == "X" and e["pid"] == pid] for pid in names]
+            slices = [[(e["ts"], e["dur"]) for e in events if e["ph"] == "X" and e["pid"] == pid]
+                      for pid in names]
             self.assertEqual(len(slices[0]), len(slices[1]))
             self.assertNotEqual(slices[0], slices[1])
             summary = json.loads((self.directory / plan / "summary.json").read_text())
             for figure in ("peak_device_bytes", "host_bytes", "traffic"):
-                self.assertEqual(summary["measured"][figure], summary["predicted"][figure], (plan, figure))
+                self.assertEqual(summary["measured"][figure], summary["predicted"][figure],
+                                 (plan, figure))
 
     def test_elixir_train_predicts_what_the_search_has_predicted(self):
         for plan in ("roomy-2", "tight-3"):
@@ -169,7 +192,8 @@ class Bits(RanksTest):
 
     def test_a_rank_that_is_stopped_for_a_while_changes_nothing(self):
         steps = 60
-        calm = self.exported(*self.flags("tight-3", steps=steps, output="calm"), name="calm.safetensors")
+        calm = self.exported(*self.flags("tight-3", steps=steps, output="calm"),
+                             name="calm.safetensors")
         process, others = self.start_run(steps=steps, export="stopped.safetensors")
         os.kill(others[0], signal.SIGSTOP)
         time.sleep(3)
@@ -226,7 +250,8 @@ class Failures(RanksTest):
         # Only the others read this variable; what is in it is not theirs.
         process = subprocess.run(
             [self.binary, *map(str, self.flags("tight-2"))],
-            cwd=self.directory, env={**os.environ, "ELIXIR_RANK": "here"}, capture_output=True, timeout=60,
+            cwd=self.directory, env={**os.environ, "ELIXIR_RANK": "here"}, capture_output=True,
+            timeout=60,
         )
         self.assertEqual(process.returncode, 2, process.stderr)
         self.assertIn(b"ELIXIR_RANK", process.stderr)
@@ -256,7 +281,8 @@ class KilledAnywhere(RanksTest):
     def test_runs_go_on_with_the_same_bits(self):
         chosen = random.Random(self.kills)
         began = time.monotonic()
-        calm = self.exported(*self.flags("tight-3", steps=40, output="calm"), name="calm.safetensors")
+        calm = self.exported(*self.flags("tight-3", steps=40, output="calm"),
+                             name="calm.safetensors")
         calm_s = time.monotonic() - began
         for kill in range(self.kills):
             name = f"killed-{kill}"

@@ -27,7 +27,8 @@ class SearchTest(ToolTest):
         return pathlib.Path(self.fakes.name) / name
 
     def inputs(self, kind="cpu", machine=None):
-        return ["--profile", self.fake(f"{kind}.profile.json"), "--hardware", self.fake(f"{machine or kind}.json")]
+        return ["--profile", self.fake(f"{kind}.profile.json"), "--hardware",
+                self.fake(f"{machine or kind}.json")]
 
     def plan(self, *arguments, kind="cpu", machine=None, name="plan.json"):
         self.succeeds(*self.inputs(kind, machine), *arguments, "-o", name, "--force")
@@ -36,7 +37,8 @@ class SearchTest(ToolTest):
         return document
 
     def minimum(self, *arguments, kind="cpu"):
-        return self.envelope(*self.inputs(kind), "--gpu-memory", "1", "--force", *arguments, code=1)["document"]
+        return self.envelope(*self.inputs(kind), "--gpu-memory", "1", "--force", *arguments,
+                             code=1)["document"]
 
 
 class Common(CommonBehaviour, SearchTest):
@@ -48,15 +50,16 @@ class Inputs(SearchTest):
         for name in ("cpu.profile.json", "cpu.json"):
             (self.directory / name).write_bytes(self.fake(name).read_bytes())
         for output in ("cpu.profile.json", "./cpu.json"):
-            self.fails(2, "EX0104", "--profile", "cpu.profile.json", "--hardware", "cpu.json", "-o", output, "--force",
-                       mentions="-o would replace")
+            self.fails(2, "EX0104", "--profile", "cpu.profile.json", "--hardware", "cpu.json", "-o",
+                       output, "--force", mentions="-o would replace")
         for name in ("cpu.profile.json", "cpu.json"):
             self.assertEqual((self.directory / name).read_bytes(), self.fake(name).read_bytes())
 
 
 class Clipping(SearchTest):
     def test_without_it_gradients_take_less_memory(self):
-        budget = ("--gpu-memory", "49MiB", "--host-memory", "1MiB")  # 54 MiB with all gradients at once
+        # 54 MiB with all gradients at once
+        budget = ("--gpu-memory", "49MiB", "--host-memory", "1MiB")
         plan = self.plan(*budget, "--clip-norm", 0)
         self.assertFalse(plan["clips_gradients"])
         self.envelope(*self.inputs(), *budget, "--force", code=1)
@@ -73,7 +76,8 @@ class Startup(SearchTest):
     def test_no_libtorch_is_mapped(self):
         mapped = self.mapped_libraries(*self.inputs())
         self.assertTrue(any(name.startswith("libelixir-plan") for name in mapped), mapped)
-        self.assertEqual([name for name in mapped if "torch" in name or "c10" in name or "cuda" in name], [])
+        self.assertEqual(
+            [name for name in mapped if "torch" in name or "c10" in name or "cuda" in name], [])
 
 
 class Found(SearchTest):
@@ -118,8 +122,10 @@ class Found(SearchTest):
             predicted = self.plan(*flags, kind="cuda")["predicted"]
             critical_ns = {time["stream"]: time["critical_ns"] for time in predicted["streams"]}
             busy_ns = {time["stream"]: time["busy_ns"] for time in predicted["streams"]}
-            self.assertAlmostEqual(sum(critical_ns.values()), predicted["step_ns"], delta=len(critical_ns))
-            self.assertTrue(all(critical_ns[stream] <= busy_ns[stream] + 1 for stream in busy_ns), (critical_ns, busy_ns))
+            self.assertAlmostEqual(sum(critical_ns.values()), predicted["step_ns"],
+                                   delta=len(critical_ns))
+            self.assertTrue(all(critical_ns[stream] <= busy_ns[stream] + 1 for stream in busy_ns),
+                            (critical_ns, busy_ns))
             largest = max(critical_ns, key=critical_ns.get).replace("_", "-")
             result = self.succeeds(*self.inputs("cuda"), *flags, "-o", "again.json", "--force")
             self.assertRegex(result.out, rf"\nlimited by {largest} \d+ %.*\(the critical path\)\n")
@@ -148,10 +154,12 @@ class Found(SearchTest):
         self.assertEqual(len(result.out.splitlines()), 5)
         self.assertEqual(self.files(), [])
         answers = self.envelope(*self.inputs(), "--gpu-memory", budgets)["document"]["budgets"]
-        self.assertEqual([answer["binding_limit"] for answer in answers], ["gpu_memory", None, None])
+        self.assertEqual([answer["binding_limit"] for answer in answers],
+                         ["gpu_memory", None, None])
         self.assertLessEqual(answers[2]["predicted"]["step_ns"], answers[1]["predicted"]["step_ns"])
         self.succeeds(*self.inputs(), "--gpu-memory", f"1,{least - 1}", code=1)
-        self.fails(2, "EX0104", *self.inputs(), "--gpu-memory", budgets, "-o", "plan.json", mentions="-o")
+        self.fails(2, "EX0104", *self.inputs(), "--gpu-memory", budgets, "-o", "plan.json",
+                   mentions="-o")
 
     def test_a_runner_up_is_never_the_winner_again(self):
         for budget in ("24MiB", "40MiB", "1GiB"):
@@ -159,7 +167,8 @@ class Found(SearchTest):
             winner = document["predicted"]
             for other in document["runners_up"]:
                 same = (other["step_ns"], other["peak_allocated_bytes"], other["host_bytes"])
-                self.assertNotEqual(same, (winner["step_ns"], winner["peak_allocated_bytes"], winner["host_bytes"]))
+                self.assertNotEqual(same, (winner["step_ns"], winner["peak_allocated_bytes"],
+                                           winner["host_bytes"]))
 
     def test_recomputes_what_it_is_told_to(self):
         for choice in ("none", "elementwise", "blocks"):
@@ -170,7 +179,8 @@ class Found(SearchTest):
             self.assertEqual(len(plan["edits"]), 0 if choice == "none" else 1)
             self.assertEqual(plan["edited_fingerprint"] is None, choice == "none")
         result = self.succeeds(*self.inputs(), "--recompute", "blocks", "--force")
-        self.assertRegex(result.out, r"recompute  blocks: .* of activations are kept for backward instead of ")
+        self.assertRegex(result.out,
+                         r"recompute  blocks: .* of activations are kept for backward instead of ")
         self.fails(2, "EX0102", *self.inputs(), "--recompute", "everything", mentions="elementwise")
 
     def test_keeps_activations_on_the_host_where_it_is_told_to(self):
@@ -187,14 +197,17 @@ class Found(SearchTest):
             self.assertEqual(documents["none"][key], 0)
         # Gradients that stay on the device lend their memory.
         self.assertGreater(documents["all"]["in_gradients_bytes"], 0)
-        host = {choice: document["predicted"]["host_bytes"] for choice, document in documents.items()}
+        host = {choice: document["predicted"]["host_bytes"]
+                for choice, document in documents.items()}
         self.assertGreaterEqual(host["all"] - host["none"], documents["all"]["offloaded_bytes"])
         result = self.succeeds(*inputs, "--offload", "all", "--force")
         self.assertRegex(
             result.out,
-            r"offload    of the activations that are kept wait .* on the device where gradients come later",
+            r"offload    of the activations that are kept wait .* on the device where gradients "
+            r"come later",
         )
-        several = self.envelope(*inputs, "--offload", "all", "--accumulation-steps", "2", "--force")["document"]
+        several = self.envelope(*inputs, "--offload", "all", "--accumulation-steps", "2",
+                                "--force")["document"]
         self.assertGreater(several["offloaded_bytes"], 0)
         self.assertEqual(several["in_gradients_bytes"], 0)
         self.assertIn("all but some activations stay on the", result.out)
@@ -236,7 +249,8 @@ class OtherOptimizers(SearchTest):
         document = json.loads(self.fake("cpu.profile.json").read_text(encoding="utf-8"))
         document.update(optimizer="adamw", optimizer_form="torch-fused")
         (self.directory / "torch.json").write_text(json.dumps(document), encoding="utf-8")
-        self.assertIn(said, self.succeeds("--profile", "torch.json", "--hardware", self.fake("cpu.json")).err)
+        self.assertIn(said, self.succeeds("--profile", "torch.json", "--hardware",
+                                          self.fake("cpu.json")).err)
         self.assertNotIn("torch.optim", self.succeeds(*self.inputs(), "--force").err)
 
 
@@ -246,11 +260,13 @@ class SeveralGpus(SearchTest):
 
     def test_a_plan_says_how_many_share_it(self):
         plan = self.gpus("--gpus", "4", "--gpus-per-node", "2", "--reduce-dtype", "parameters")
-        self.assertEqual((plan["world"], plan["ranks_per_node"], plan["reduce_dtype"]), (4, 2, "parameters"))
+        self.assertEqual((plan["world"], plan["ranks_per_node"], plan["reduce_dtype"]),
+                         (4, 2, "parameters"))
         self.assertGreater(plan["predicted"]["traffic"]["collective_bytes"], 0)
         self.assertIn("collective", {stream["stream"] for stream in plan["predicted"]["streams"]})
         alone = self.gpus()
-        self.assertEqual((alone["world"], alone["ranks_per_node"], alone["reduce_dtype"]), (1, 1, None))
+        self.assertEqual((alone["world"], alone["ranks_per_node"], alone["reduce_dtype"]),
+                         (1, 1, None))
 
     def test_gradients_may_be_exchanged_once_a_step(self):
         inputs = self.inputs("cuda", "cuda-pair")
@@ -258,10 +274,13 @@ class SeveralGpus(SearchTest):
         each = self.gpus(*flags)
         once = self.gpus(*flags, "--reduce-per", "step")
         self.assertEqual((each["reduce_per"], once["reduce_per"]), ("micro-batch", "step"))
-        traffic = [document["predicted"]["traffic"]["collective_bytes"] for document in (each, once)]
+        traffic = [document["predicted"]["traffic"]["collective_bytes"]
+                   for document in (each, once)]
         self.assertLess(traffic[1], traffic[0])
-        self.assertGreater(once["predicted"]["peak_allocated_bytes"], each["predicted"]["peak_allocated_bytes"])
-        self.assertIn("gradients once a step", self.succeeds(*inputs, *flags, "--reduce-per", "step").out)
+        self.assertGreater(once["predicted"]["peak_allocated_bytes"],
+                           each["predicted"]["peak_allocated_bytes"])
+        self.assertIn("gradients once a step",
+                      self.succeeds(*inputs, *flags, "--reduce-per", "step").out)
         self.fails(2, "EX0102", *inputs, *flags, "--reduce-per", "epoch", mentions="micro-batch")
 
     def test_nccl_may_add_up_gradients(self):
@@ -269,43 +288,51 @@ class SeveralGpus(SearchTest):
         ordered = self.gpus("--gpus", "2", "--force")
         nccl = self.gpus("--gpus", "2", "--force", "--reduce", "nccl")
         self.assertEqual((ordered["reduce"], nccl["reduce"]), ("ordered", "nccl"))
-        self.assertLess(nccl["predicted"]["peak_allocated_bytes"], ordered["predicted"]["peak_allocated_bytes"],
+        self.assertLess(nccl["predicted"]["peak_allocated_bytes"],
+                        ordered["predicted"]["peak_allocated_bytes"],
                         "what comes in is one shard")
         screen = self.succeeds(*inputs, "--gpus", "2", "--force", "--reduce", "nccl").out
         self.assertIn("in an order that it chooses", screen)
         self.assertIn("measured; reduce-scatters modelled as all-gathers through NCCL", screen)
-        self.fails(2, "EX0102", *inputs, "--gpus", "2", "--force", "--reduce", "gloo", mentions="ordered")
+        self.fails(2, "EX0102", *inputs, "--gpus", "2", "--force", "--reduce", "gloo",
+                   mentions="ordered")
         self.assertIsNone(self.gpus("--force")["reduce"])
 
     def test_several_replicas_need_more_memory_each(self):
         inputs = self.inputs("cuda", "cuda-pair")
         one = self.envelope(*inputs, "--gpus", "4")["document"]
         two = self.envelope(*inputs, "--gpus", "4", "--replicas", "2", "--force")["document"]
-        self.assertGreater(two["predicted"]["peak_allocated_bytes"], one["predicted"]["peak_allocated_bytes"])
+        self.assertGreater(two["predicted"]["peak_allocated_bytes"],
+                           one["predicted"]["peak_allocated_bytes"])
         done = self.succeeds(*inputs, "--gpus", "4", "--replicas", "4", "--force")
         self.assertIn("4 GPUs, 4 to a machine, each with every chunk", done.out)
-        self.fails(2, "EX0102", *inputs, "--gpus", "4", "--replicas", "3", "--force", mentions="cannot hold 3 replicas")
-        self.fails(2, "EX0102", *inputs, "--gpus", "12", "--gpus-per-node", "4", "--replicas", "2", "--force",
-                   mentions="--replicas 3")
-        self.fails(2, "EX0104", *inputs, "--least-gpus", "--replicas", "2", "--force", mentions="exclude each other")
+        self.fails(2, "EX0102", *inputs, "--gpus", "4", "--replicas", "3", "--force",
+                   mentions="cannot hold 3 replicas")
+        self.fails(2, "EX0102", *inputs, "--gpus", "12", "--gpus-per-node", "4", "--replicas", "2",
+                   "--force", mentions="--replicas 3")
+        self.fails(2, "EX0104", *inputs, "--least-gpus", "--replicas", "2", "--force",
+                   mentions="exclude each other")
 
     def test_the_screen_says_how_the_times_of_collectives_are_known(self):
         inputs = self.inputs("cuda", "cuda-pair")
         done = self.succeeds(*inputs, "--gpus", "2")
         self.assertIn("2 GPUs, 2 to a machine", done.out)
         self.assertIn("times of collectives: measured", done.out)
-        done = self.succeeds(*inputs, "--gpus", "4", "--gpus-per-node", "2", "--network", "10GB", "--force")
+        done = self.succeeds(*inputs, "--gpus", "4", "--gpus-per-node", "2", "--network", "10GB",
+                             "--force")
         self.assertIn("10 GB/s of network", done.out)
 
     def test_the_least_number_of_gpus_comes_with_the_reason_for_more(self):
         inputs = self.inputs("cuda", "cuda-pair")
-        self.fails(2, "EX0104", *inputs, "--least-gpus", "--gpu-memory", "1GiB,2GiB", mentions="one budget")
+        self.fails(2, "EX0104", *inputs, "--least-gpus", "--gpu-memory", "1GiB,2GiB",
+                   mentions="one budget")
         document = self.envelope(*inputs, "--least-gpus")["document"]
         self.assertEqual((document["gpus"], document["fewer_gpus"]), (1, []))
         arguments = (*inputs, "--least-gpus", "--gpus", "4", "--gpu-memory", "1")
         document = self.envelope(*arguments, "--force", code=1)["document"]
         self.assertEqual([tried["gpus"] for tried in document["fewer_gpus"]], [1, 2])
-        self.assertEqual({tried["binding_limit"] for tried in document["fewer_gpus"]}, {"gpu_memory"})
+        self.assertEqual({tried["binding_limit"] for tried in document["fewer_gpus"]},
+                         {"gpu_memory"})
         done = self.run_tool(*arguments, "--force")
         self.assertEqual(done.code, 1)
         self.assertIn("2 GPUs: no plan:", done.out)
@@ -317,7 +344,8 @@ class NotFound(SearchTest):
             least = self.minimum(kind=kind)["minimum_gpu_memory_bytes"]
             self.plan("--gpu-memory", least, kind=kind)
             (self.directory / "plan.json").unlink()
-            document = self.envelope(*self.inputs(kind), "--gpu-memory", least - 1, code=1)["document"]
+            document = self.envelope(*self.inputs(kind), "--gpu-memory", least - 1,
+                                     code=1)["document"]
             self.assertEqual(document["binding_limit"], "gpu_memory")
             self.assertEqual(document["shortfall_bytes"], 1)
             self.assertTrue(any("--gpu-memory" in text for text in document["remedies"]))
@@ -339,10 +367,11 @@ class NotFound(SearchTest):
         result = self.succeeds(*self.inputs(), "--gpu-memory", "1MiB", code=1)
         self.assertIn("no feasible plan: GPU memory is short of", result.out)
         self.assertIn("= help: --gpu-memory", result.out)
-        self.assertRegex(result.out, r"= note: of the least, .* are .*: no plan moves those")
+        self.assertRegex(result.out, r"= note: of the least, .* are .*: no plan moves them")
         limit = self.minimum()["minimum_gpu_memory_bytes"] - 2**16
         result = self.succeeds(*self.inputs(), "--gpu-memory", limit, "--no-progress", code=1)
-        self.assertRegex(result.out, r"profile with --batch \d+, then search with --accumulation-steps \d+")
+        self.assertRegex(result.out,
+                         r"profile with --batch \d+, then search with --accumulation-steps \d+")
         self.assertEqual(result.err, "")
 
 
@@ -351,7 +380,8 @@ class BadInput(SearchTest):
         self.fails(2, "EX0103", "--hardware", self.fake("cpu.json"), mentions="--profile")
 
     def test_profile_and_hardware_of_different_kinds(self):
-        arguments = ["--profile", self.fake("cpu.profile.json"), "--hardware", self.fake("cuda.json")]
+        arguments = ["--profile", self.fake("cpu.profile.json"), "--hardware",
+                     self.fake("cuda.json")]
         self.fails(2, "EX0403", *arguments, mentions=["cpu", "--target"])
 
     def test_a_cpu_of_another_instruction_set(self):
@@ -367,7 +397,8 @@ class BadInput(SearchTest):
 
     def test_gpus_that_cannot_fill_their_machines(self):
         inputs = self.inputs("cuda", "cuda-pair")
-        self.fails(2, "EX0102", *inputs, "--gpus", "6", "--gpus-per-node", "4", mentions="divides 6")
+        self.fails(2, "EX0102", *inputs, "--gpus", "6", "--gpus-per-node", "4",
+                   mentions="divides 6")
         self.fails(2, "EX0102", *inputs, "--gpus", "0")
 
     def test_several_gpus_of_which_no_gather_was_measured(self):
@@ -376,7 +407,8 @@ class BadInput(SearchTest):
     def test_every_strategy_plans_for_several_gpus(self):
         for strategy in ("optimal", "minimum-waste", "simple", "elixir"):
             with self.subTest(strategy):
-                plan = self.plan("--gpus", "2", "--strategy", strategy, kind="cuda", machine="cuda-pair")
+                plan = self.plan("--gpus", "2", "--strategy", strategy, kind="cuda",
+                                 machine="cuda-pair")
                 self.assertEqual(plan["world"], 2)
 
     def test_unknown_strategy_and_sizes(self):
@@ -389,9 +421,11 @@ class BadInput(SearchTest):
         self.fails(2, "EX0201", "--profile", self.fake("cpu.profile.json"), "--hardware", "h999")
 
     def test_documents_of_another_kind(self):
-        self.fails(2, "EX0210", "--profile", self.fake("cpu.json"), "--hardware", self.fake("cpu.json"))
+        self.fails(2, "EX0210", "--profile", self.fake("cpu.json"), "--hardware",
+                   self.fake("cpu.json"))
         self.fails(
-            2, "EX0210", "--profile", self.fake("cpu.profile.json"), "--hardware", self.fake("cpu.profile.json")
+            2, "EX0210", "--profile", self.fake("cpu.profile.json"), "--hardware",
+            self.fake("cpu.profile.json")
         )
 
     def test_a_machine_without_a_needed_measurement(self):
@@ -403,7 +437,8 @@ class BadInput(SearchTest):
 
     def test_an_existing_plan_is_kept(self):
         (self.directory / "plan.json").write_text("mine", encoding="utf-8")
-        self.fails(2, "EX0201", "--profile", "none.json", "--hardware", self.fake("cpu.json"))  # said first
+        # said first
+        self.fails(2, "EX0201", "--profile", "none.json", "--hardware", self.fake("cpu.json"))
         self.fails(2, "EX0203", *self.inputs())
         self.assertEqual((self.directory / "plan.json").read_text(encoding="utf-8"), "mine")
 

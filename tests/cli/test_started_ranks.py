@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""elixir-train where something else starts the ranks, as torchrun and SLURM do: on this machine, and on two "hosts" that are
-network namespaces of the test's own (that needs root; it is skipped elsewhere)."""
+"""elixir-train where something else starts the ranks, as torchrun and SLURM do: on this machine,
+and on two "hosts" that are network namespaces of the test's own (that needs root; it is skipped
+elsewhere)."""
 import json
 import os
 import random
@@ -19,7 +20,8 @@ from harness import clean_environment, schema
 from test_ranks import is_alive, parameters
 from training import TrainTest, lines_in
 
-LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_", "SLURM_", "TORCHELASTIC_")
+LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_", "SLURM_",
+             "TORCHELASTIC_")
 
 
 def free_port():
@@ -46,17 +48,22 @@ class Hosts:
         if not (shutil.which("ip") and shutil.which("unshare") and os.geteuid() == 0):
             return False
         made = all(self.ip("netns", "add", name) for name in self.names.values())
-        made = made and self.ip("link", "add", self.links["a"], "type", "veth", "peer", "name", self.links["b"])
+        made = (made and self.ip("link", "add", self.links["a"], "type", "veth", "peer", "name",
+                                 self.links["b"]))
         for host in "ab":
             name, link = self.names[host], self.links[host]
             made = made and self.ip("link", "set", link, "netns", name)
-            made = made and self.ip("-n", name, "addr", "add", f"{self.addresses[host]}/24", "dev", link)
-            made = made and self.ip("-n", name, "link", "set", link, "up") and self.ip("-n", name, "link", "set", "lo", "up")
-        return made and subprocess.run([*self.enter("a"), "true"], capture_output=True).returncode == 0
+            made = (made and self.ip("-n", name, "addr", "add", f"{self.addresses[host]}/24", "dev",
+                                     link))
+            made = (made and self.ip("-n", name, "link", "set", link, "up")
+                    and self.ip("-n", name, "link", "set", "lo", "up"))
+        return (made
+                and subprocess.run([*self.enter("a"), "true"], capture_output=True).returncode == 0)
 
     def enter(self, host):
         """What a command on this host begins with."""
-        return ["ip", "netns", "exec", self.names[host], "unshare", "--uts", "sh", "-c", f'hostname host-{host} && exec "$@"', "-"]
+        return ["ip", "netns", "exec", self.names[host], "unshare", "--uts", "sh", "-c",
+                f'hostname host-{host} && exec "$@"', "-"]
 
     def unplug(self):
         self.ip("-n", self.names["b"], "link", "set", self.links["b"], "down")
@@ -82,18 +89,22 @@ class StartedTest(TrainTest):
 
     def torchrun(self, rank, world, **more):
         """What torchrun sets, here for all ranks on one host."""
-        variables = {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world,
-                     "MASTER_ADDR": "localhost", "MASTER_PORT": self.port}
+        variables = {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank,
+                     "LOCAL_WORLD_SIZE": world, "MASTER_ADDR": "localhost",
+                     "MASTER_PORT": self.port}
         variables.update(more)
         return {name: str(value) for name, value in variables.items() if value is not None}
 
     def start_rank(self, variables, *flags, command=(), **environment):
         said = tempfile.TemporaryFile()
         self.addCleanup(said.close)
-        clean = {k: v for k, v in clean_environment(OMP_NUM_THREADS="1").items() if not k.startswith(LAUNCHERS)}
+        clean = {k: v
+                 for k, v in clean_environment(OMP_NUM_THREADS="1").items()
+                 if not k.startswith(LAUNCHERS)}
         process = subprocess.Popen(
-            [*command, self.binary, *map(str, flags)], cwd=self.directory, env={**clean, **variables, **environment},
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+            [*command, self.binary, *map(str, flags)], cwd=self.directory,
+            env={**clean, **variables, **environment}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=said,
         )
         process.said = said
         self.addCleanup(process.wait)
@@ -129,27 +140,32 @@ class OneHost(StartedTest):
     def test_bits_are_those_of_ranks_that_elixir_train_starts(self):
         alone = self.exported(*self.flags("roomy-2", output="alone"), name="alone.safetensors")
         for rank in range(2):
-            self.start_rank(self.torchrun(rank, 2), *self.flags("roomy-2", export="met.safetensors"))
+            self.start_rank(self.torchrun(rank, 2),
+                            *self.flags("roomy-2", export="met.safetensors"))
         self.all_end(0)
         self.assertEqual((self.directory / "met.safetensors").read_bytes(), alone)
 
     def test_slurm_says_which_rank_a_process_is(self):
         for rank in range(2):
-            variables = {"SLURM_PROCID": rank, "SLURM_STEP_NUM_TASKS": 2, "SLURM_LOCALID": rank, "SLURM_NODEID": 0,
-                         "SLURM_STEP_TASKS_PER_NODE": 2, "SLURM_STEP_NODELIST": "localhost", "MASTER_PORT": self.port}
+            variables = {"SLURM_PROCID": rank, "SLURM_STEP_NUM_TASKS": 2, "SLURM_LOCALID": rank,
+                         "SLURM_NODEID": 0, "SLURM_STEP_TASKS_PER_NODE": 2,
+                         "SLURM_STEP_NODELIST": "localhost", "MASTER_PORT": self.port}
             self.start_rank({k: str(v) for k, v in variables.items()}, *self.flags("roomy-2"))
         self.all_end(0)
 
     def test_torchrun_starts_ranks(self):
-        words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
-        process = self.start_rank({}, *self.flags("roomy-2", export="met.safetensors"), command=words)
+        words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
+                 "2", "--no-python"]
+        process = self.start_rank({}, *self.flags("roomy-2", export="met.safetensors"),
+                                  command=words)
         code, said = self.end(process, 110)
         self.assertEqual(code, 0, said)
         self.assertTrue((self.directory / "met.safetensors").exists())
 
     def test_a_dry_run_ends_all(self):
         for rank in range(2):
-            self.start_rank(self.torchrun(rank, 2), *self.flags("roomy-2", dry_run=True, output=None))
+            self.start_rank(self.torchrun(rank, 2),
+                            *self.flags("roomy-2", dry_run=True, output=None))
         self.all_end(0)
 
 
@@ -171,31 +187,37 @@ class BadInput(StartedTest):
 
     def test_a_missing_rank_is_named(self):
         for rank in (0, 2):
-            self.start_rank(self.torchrun(rank, 3), *self.flags("tight-3"), ELIXIR_CONNECT_SECONDS="2")
+            self.start_rank(self.torchrun(rank, 3), *self.flags("tight-3"),
+                            ELIXIR_CONNECT_SECONDS="2")
         self.all_end(3, "error[EX0605]", "rank 1 has not come within 2 s", "start all 3 ranks")
 
     def test_a_missing_rank_0_is_named(self):
         self.start_rank(self.torchrun(1, 2), *self.flags("roomy-2"), ELIXIR_CONNECT_SECONDS="1")
-        self.all_end(3, "error[EX0605]", "rank 1 of 2", f"nobody answers at localhost:{self.port}: Connection refused")
+        self.all_end(3, "error[EX0605]", "rank 1 of 2",
+                     f"nobody answers at localhost:{self.port}: Connection refused")
 
     def test_a_port_in_use_is_named(self):
         with socket.socket() as other:
             other.bind(("", self.port))
             other.listen()
             self.start_rank(self.torchrun(0, 2), *self.flags("roomy-2"), ELIXIR_CONNECT_SECONDS="2")
-            self.all_end(3, "error[EX0605]", f"cannot listen on port {self.port}: Address already in use", "MASTER_PORT")
+            self.all_end(3, "error[EX0605]",
+                         f"cannot listen on port {self.port}: Address already in use",
+                         "MASTER_PORT")
             # The others reach whatever that is.
             self.ranks.clear()
             self.start_rank(self.torchrun(1, 2), *self.flags("roomy-2"), ELIXIR_CONNECT_SECONDS="2")
             self.all_end(3, "error[EX0605]", f"localhost:{self.port}", timeout=30)
 
     def test_an_unknown_host_is_named(self):
-        self.start_rank(self.torchrun(1, 2, MASTER_ADDR="host.invalid"), *self.flags("roomy-2"), ELIXIR_CONNECT_SECONDS="1")
+        self.start_rank(self.torchrun(1, 2, MASTER_ADDR="host.invalid"), *self.flags("roomy-2"),
+                        ELIXIR_CONNECT_SECONDS="1")
         self.all_end(3, "error[EX0605]", "host.invalid")
 
     def test_two_processes_with_one_rank_are_named(self):
         for rank in (0, 1, 1):
-            self.start_rank(self.torchrun(rank, 3), *self.flags("tight-3"), ELIXIR_CONNECT_SECONDS="10")
+            self.start_rank(self.torchrun(rank, 3), *self.flags("tight-3"),
+                            ELIXIR_CONNECT_SECONDS="10")
         self.all_end(2, "error[EX0107]", "two processes are rank 1 of 3", timeout=20)
 
     def test_another_number_of_ranks_is_named(self):
@@ -221,13 +243,16 @@ class BadInput(StartedTest):
                 self.port = free_port()
                 for rank in range(2):
                     flags = {"plan": self.shared / "roomy-2.json", **(changed if rank == 1 else {})}
-                    self.start_rank(self.torchrun(rank, 2), *self.flags(flags.pop("plan"), output=f"run-{mention[:3]}", **flags))
+                    self.start_rank(self.torchrun(rank, 2),
+                                    *self.flags(flags.pop("plan"), output=f"run-{mention[:3]}",
+                                                **flags))
                 self.all_end(2, "error[EX0108]", mention)
                 self.assertEqual(list(self.directory.glob("run-*")), [])
 
     def test_what_stops_a_rank_before_the_run_is_told_to_the_others(self):
         self.start_rank(self.torchrun(0, 2), *self.flags("roomy-2"))
-        self.start_rank(self.torchrun(1, 2), *self.flags("roomy-2", data=self.directory / "none.txt"))
+        self.start_rank(self.torchrun(1, 2),
+                        *self.flags("roomy-2", data=self.directory / "none.txt"))
         code, said = self.end(self.ranks[1])
         self.assertEqual(code, 2, said)
         self.assertIn("this is rank 1 of 2", said)
@@ -241,10 +266,12 @@ class BadInput(StartedTest):
         if subprocess.run([*hide, "true"], cwd=self.directory, capture_output=True).returncode != 0:
             self.skipTest("nothing can be mounted here")
         self.start_rank(self.torchrun(0, 2), *self.flags("roomy-2", output="shared/run"))
-        self.start_rank(self.torchrun(1, 2), *self.flags("roomy-2", output="shared/run"), command=hide)
+        self.start_rank(self.torchrun(1, 2), *self.flags("roomy-2", output="shared/run"),
+                        command=hide)
         code, said = self.end(self.ranks[0])
         self.assertEqual(code, 2, said)
-        self.assertRegex(said, r"error\[EX0204\]: rank 1 of 2 on \S+: cannot write `/.*/shared/run/checkpoints/")
+        self.assertRegex(
+            said, r"error\[EX0204\]: rank 1 of 2 on \S+: cannot write `/.*/shared/run/checkpoints/")
         self.assertIn("put the run directory where all hosts have it", said)
         code, said = self.end(self.ranks[1])
         self.assertEqual(code, 2, said)
@@ -266,7 +293,8 @@ class OnTwoHosts(StartedTest):
         for rank, host, local_rank, local_world in ((0, "a", 0, 2), (1, "a", 1, 2), (2, "b", 0, 1)):
             variables = self.torchrun(rank, 3, LOCAL_RANK=local_rank, LOCAL_WORLD_SIZE=local_world,
                                       MASTER_ADDR=Hosts.addresses["a"])
-            self.start_rank(variables, *self.flags(plan, **flags), command=self.hosts.enter(host), **(environment or {}))
+            self.start_rank(variables, *self.flags(plan, **flags), command=self.hosts.enter(host),
+                            **(environment or {}))
 
 
 class TwoHosts(OnTwoHosts):
@@ -276,7 +304,8 @@ class TwoHosts(OnTwoHosts):
         time.sleep(0.5)  # these steps take less than the time from one sign of life to the next
 
     def assert_failed(self, victim, why, others, within_s):
-        """Every rank of `others` says so, within this time; the checkpoint is whole and the last tasks are written down."""
+        """Every rank of `others` says so, within this time; the checkpoint is whole and the last
+        tasks are written down."""
         began = time.monotonic()
         for rank in others:
             code, said = self.end(self.ranks[rank], timeout=within_s + 5)
@@ -300,12 +329,14 @@ class TwoHosts(OnTwoHosts):
         alone = self.exported(*self.flags("alone-3", output="alone"), name="alone.safetensors")
         self.start_all(export="met.safetensors")
         self.all_end(0)
-        self.assertEqual(parameters((self.directory / "met.safetensors").read_bytes()), parameters(alone))
+        self.assertEqual(parameters((self.directory / "met.safetensors").read_bytes()),
+                         parameters(alone))
 
     def test_a_replica_on_each_host_has_the_bits_of_one_on_both(self):
         one = self.exported(*self.flags("roomy-4", output="one"), name="one.safetensors")
         for rank in range(4):
-            variables = self.torchrun(rank, 4, LOCAL_RANK=rank % 2, LOCAL_WORLD_SIZE=2, MASTER_ADDR=Hosts.addresses["a"])
+            variables = self.torchrun(rank, 4, LOCAL_RANK=rank % 2, LOCAL_WORLD_SIZE=2,
+                                      MASTER_ADDR=Hosts.addresses["a"])
             self.start_rank(variables, *self.flags("replicas-4", export="two.safetensors"),
                             command=self.hosts.enter("ab"[rank // 2]))
         self.all_end(0)
@@ -318,7 +349,9 @@ class TwoHosts(OnTwoHosts):
         began = time.monotonic()
         code, said = self.end(self.ranks[2], timeout=20)
         self.assertEqual(code, 4, said)
-        self.assertRegex(said, r"rank 2 lost rank [01] of 3: no sign of life for 10 s; it was on host-a, in step ")
+        self.assertRegex(said,
+                         r"rank 2 lost rank [01] of 3: no sign of life for 10 s; it was on host-a, "
+                         r"in step ")
         self.assert_failed(2, "no sign of life for 10 s", [0, 1], within_s=13)
         self.assertGreater(time.monotonic() - began, 8)
 
@@ -330,7 +363,8 @@ class TwoHosts(OnTwoHosts):
                 self.port = free_port()
                 self.start_run()
                 self.ranks[victim].kill()
-                self.assert_failed(victim, "it has ended", [rank for rank in range(3) if rank != victim], within_s=5)
+                self.assert_failed(victim, "it has ended",
+                                   [rank for rank in range(3) if rank != victim], within_s=5)
 
     def test_a_killed_rank_0_is_named_everywhere(self):
         self.start_run()
@@ -350,9 +384,12 @@ class TwoHosts(OnTwoHosts):
     def test_a_host_that_is_not_reached_is_named(self):
         self.hosts.unplug()
         self.addCleanup(self.hosts.plug)
-        variables = self.torchrun(2, 3, LOCAL_RANK=0, LOCAL_WORLD_SIZE=1, MASTER_ADDR=Hosts.addresses["a"])
-        self.start_rank(variables, *self.flags("tight-3"), command=self.hosts.enter("b"), ELIXIR_CONNECT_SECONDS="2")
-        self.all_end(3, "error[EX0605]", "rank 2 of 3 on host-b: nobody answers at 10.77.0.1", timeout=20)
+        variables = self.torchrun(2, 3, LOCAL_RANK=0, LOCAL_WORLD_SIZE=1,
+                                  MASTER_ADDR=Hosts.addresses["a"])
+        self.start_rank(variables, *self.flags("tight-3"), command=self.hosts.enter("b"),
+                        ELIXIR_CONNECT_SECONDS="2")
+        self.all_end(3, "error[EX0605]", "rank 2 of 3 on host-b: nobody answers at 10.77.0.1",
+                     timeout=20)
 
 
 class HurtAnywhere(OnTwoHosts):
@@ -371,7 +408,8 @@ class HurtAnywhere(OnTwoHosts):
     def hurt_run(self, chosen, how, name, calm_s):
         self.ranks.clear()
         self.port = free_port()
-        self.start_all(steps=40, checkpoint_every=4, output=name, environment={"ELIXIR_CONNECT_SECONDS": "5"})
+        self.start_all(steps=40, checkpoint_every=4, output=name,
+                       environment={"ELIXIR_CONNECT_SECONDS": "5"})
         time.sleep(chosen.uniform(0, 1.1 * calm_s))
         victim = 2 if how == "unplug" else chosen.randrange(3)
         undo = self.hurt(how, victim)
@@ -384,7 +422,8 @@ class HurtAnywhere(OnTwoHosts):
             if code != 0:
                 self.assertEqual(said.count("error["), 1, said)
                 if rank != victim:
-                    self.assertRegex(said, rf"rank(s \d+,)? {victim}\b|nobody answers|cannot reach", said)
+                    self.assertRegex(said, rf"rank(s \d+,)? {victim}\b|nobody answers|cannot reach",
+                                     said)
         undo()
         for process in self.ranks:
             process.wait(30)
@@ -392,7 +431,8 @@ class HurtAnywhere(OnTwoHosts):
     def test_runs_go_on_with_the_same_bits(self):
         chosen = random.Random(self.times)
         began = time.monotonic()
-        calm = self.exported(*self.flags("tight-3", steps=40, output="calm"), name="calm.safetensors")
+        calm = self.exported(*self.flags("tight-3", steps=40, output="calm"),
+                             name="calm.safetensors")
         calm_s = time.monotonic() - began
         for time_ in range(self.times):
             how = ("kill", "unplug", "stop")[time_ % 3] if self.times > 2 else "kill"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""elixir-train: what it does with bad input, numbers that are not finite, and a run that is disturbed."""
+"""elixir-train: what it does with bad input, numbers that are not finite, and a run that is
+disturbed."""
 import json
 import os
 import pathlib
@@ -39,8 +40,10 @@ class BadInput(TrainTest):
         self.fails(2, "EX0501", *self.flags(data="short.txt"), mentions=["31", "32"])
 
     def test_tokens_outside_the_vocabulary(self):
-        (self.directory / "t.u16").write_bytes(struct.pack("<500H", *([7] * 300 + [256] + [7] * 199)))
-        self.fails(2, "EX0502", *self.flags(data="t.u16"), mentions=["token 256", "600", "wte.weight"])
+        (self.directory / "t.u16").write_bytes(struct.pack("<500H",
+                                                           *([7] * 300 + [256] + [7] * 199)))
+        self.fails(2, "EX0502", *self.flags(data="t.u16"),
+                   mentions=["token 256", "600", "wte.weight"])
 
     def test_data_of_unknown_or_wrong_format(self):
         (self.directory / "data.bin").write_bytes(b"x" * 1000)
@@ -52,9 +55,11 @@ class BadInput(TrainTest):
         import torch
         from safetensors.torch import save_file
 
-        save_file({"ids": torch.zeros(9, TOKENS, dtype=torch.int64)}, str(self.directory / "a.safetensors"))
+        save_file({"ids": torch.zeros(9, TOKENS, dtype=torch.int64)},
+                  str(self.directory / "a.safetensors"))
         self.fails(2, "EX0503", *self.flags(data="a.safetensors"), mentions=["input_ids", "ids"])
-        save_file({"input_ids": torch.zeros(9, 5, dtype=torch.int64)}, str(self.directory / "a.safetensors"))
+        save_file({"input_ids": torch.zeros(9, 5, dtype=torch.int64)},
+                  str(self.directory / "a.safetensors"))
         self.fails(2, "EX0503", *self.flags(data="a.safetensors"), mentions=["[9, 5]", "[16]"])
 
     def test_plan_of_another_program(self):
@@ -70,11 +75,16 @@ class BadInput(TrainTest):
             ({"edited_fingerprint": "a" * 64}, "fingerprint in the plan: aaaa"),
             ({"edits": [{**edits[0], "storages": [1 << 30]}]}, "storage 1073741824"),
         ):
-            self.fails(2, "EX0402", *self.flags(self.plan("blocks", **changes)), mentions=[words, "changed-plan.json: /edits"])
-        self.fails(2, "EX0209", *self.flags(self.plan("blocks", edits=[{"edit": "fuse", "storages": []}])), mentions="/edits/0/edit")
+            self.fails(2, "EX0402", *self.flags(self.plan("blocks", **changes)),
+                       mentions=[words, "changed-plan.json: /edits"])
+        self.fails(2, "EX0209",
+                   *self.flags(self.plan("blocks", edits=[{"edit": "fuse", "storages": []}])),
+                   mentions="/edits/0/edit")
         twice = {"edits": [{"edit": "fuse-loss"}] * 2, "arithmetic": "fused"}
-        self.fails(2, "EX0402", *self.flags(self.plan("fused", **twice)), mentions=["edit 1 fuses a loss", "nll_loss_forward"])
-        self.fails(2, "EX0209", *self.flags(self.plan("fused", arithmetic="as-eager")), mentions="/arithmetic")
+        self.fails(2, "EX0402", *self.flags(self.plan("fused", **twice)),
+                   mentions=["edit 1 fuses a loss", "nll_loss_forward"])
+        self.fails(2, "EX0209", *self.flags(self.plan("fused", arithmetic="as-eager")),
+                   mentions="/arithmetic")
 
     def test_machine_smaller_than_the_plan(self):
         plan = self.plan(budgets__host_memory_bytes=1 << 50)
@@ -89,13 +99,15 @@ class BadInput(TrainTest):
         error = self.succeeds(*self.flags(plan), "--dry-run").err
         self.assertIn("the plan is for 100000 threads", error)
         self.assertIn("search again", error)
-        self.assertNotIn("threads on the CPU", self.succeeds(*self.flags(self.plan()), "--dry-run").err)
+        self.assertNotIn("threads on the CPU",
+                         self.succeeds(*self.flags(self.plan()), "--dry-run").err)
 
     def test_a_plan_before_the_instruction_set_was_named(self):
         path = self.plan()
         plan = json.loads(path.read_text())
         self.assertIsNotNone(plan["hardware"].pop("instruction_set"))
-        # Such a plan names the program of target `cpu`: it is read, and runs where that program is captured.
+        # Such a plan names the program of target `cpu`: it is read, and runs where that program is
+        # captured.
         profile = json.loads((self.shared / "profile.json").read_text())
         self.assertEqual(profile["target"].split(":")[0], "cpu")
         path.write_text(json.dumps(plan))
@@ -105,7 +117,8 @@ class BadInput(TrainTest):
         if pathlib.Path("/dev/nvidiactl").exists():
             self.skipTest("this machine has a GPU")
         self.fails(3, "EX0601", *self.flags(device="cuda"))
-        plan = self.plan(hardware__device_kind="cuda", hardware__sm=90, hardware__instruction_set=None)
+        plan = self.plan(hardware__device_kind="cuda", hardware__sm=90,
+                         hardware__instruction_set=None)
         self.fails(3, "EX0601", *self.flags(plan))
         self.fails(3, "EX0603", *self.flags(plan, device="cpu"))
 
@@ -130,20 +143,28 @@ class BadInput(TrainTest):
         run = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs)
         self.succeeds(*run, "--export", inputs / "first.safetensors")
         # The lock names the process that holds it.
-        before = {p: p.read_bytes() for p in self.directory.rglob("*") if p.is_file() and p.name != "lock"}
+        before = {p: p.read_bytes() for p in self.directory.rglob("*") if p.is_file()
+                  and p.name != "lock"}
         weights = next((self.directory / "run/checkpoints").iterdir()) / "model.safetensors"
         self.fails(2, "EX0104", *run, "--weights", weights, "--force",
                    mentions=["-o would remove", "checkpoints", "--weights reads"])
-        self.fails(2, "EX0104", *run, "--export", "in/../in/model.pt", "--force", mentions="--model reads")
-        self.fails(2, "EX0104", *run, "--export", "run/summary.json", "--force", mentions="run/summary.json")
+        self.fails(2, "EX0104", *run, "--export", "in/../in/model.pt", "--force",
+                   mentions="--model reads")
+        self.fails(2, "EX0104", *run, "--export", "run/summary.json", "--force",
+                   mentions="run/summary.json")
         (self.directory / "link.safetensors").symlink_to(inputs / "first.safetensors")
-        sampled = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs, data_format="safetensors")
-        self.fails(2, "EX0104", *sampled, "--export", "link.safetensors", "--force", mentions="--data reads")
-        (inputs / "index.json").write_text(json.dumps({"weight_map": {"wte.weight": "first.safetensors"}}))
-        text_alone = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs / "text.txt")
-        self.fails(2, "EX0104", *text_alone, "--weights", inputs / "index.json", "--init", "--export",
-                   inputs / "first.safetensors", "--force", mentions="--weights reads")
-        self.fails(2, "EX0104", "--resume", "run", "--export", inputs / "model.pt", "--force", mentions="the resumed run reads")
+        sampled = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs,
+                             data_format="safetensors")
+        self.fails(2, "EX0104", *sampled, "--export", "link.safetensors", "--force",
+                   mentions="--data reads")
+        (inputs / "index.json").write_text(
+            json.dumps({"weight_map": {"wte.weight": "first.safetensors"}}))
+        text_alone = self.flags(inputs / "tight.json", model=inputs / "model.pt",
+                                data=inputs / "text.txt")
+        self.fails(2, "EX0104", *text_alone, "--weights", inputs / "index.json", "--init",
+                   "--export", inputs / "first.safetensors", "--force", mentions="--weights reads")
+        self.fails(2, "EX0104", "--resume", "run", "--export", inputs / "model.pt", "--force",
+                   mentions="the resumed run reads")
         self.assertEqual({path: path.read_bytes() for path in before}, before)
 
     def test_hostile_models_and_plans(self):
@@ -170,7 +191,8 @@ class BadInput(TrainTest):
         self.succeeds(*self.flags(steps=2))
 
         def small_files():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))  # model.safetensors has more
+            # model.safetensors has more
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
         before = sorted((self.directory / "run/checkpoints").iterdir())
         result = self.run_tool("--resume", "run", "--steps", 4, preexec_fn=small_files)
@@ -186,13 +208,16 @@ class BadInput(TrainTest):
 
         for name in ("out.safetensors", "out.pt"):
             with self.subTest(name=name):
-                self.succeeds(*self.flags(steps=2, checkpoint_every=0, output=f"whole-{name}"), "--export", f"whole.{name}")
+                self.succeeds(*self.flags(steps=2, checkpoint_every=0, output=f"whole-{name}"),
+                              "--export", f"whole.{name}")
                 limit = os.path.getsize(self.directory / f"whole.{name}") - 1
-                result = self.run_tool(*self.flags(steps=2, checkpoint_every=0, output=f"run-{name}"), "--export", name,
+                result = self.run_tool(*self.flags(steps=2, checkpoint_every=0,
+                                                   output=f"run-{name}"), "--export", name,
                                        preexec_fn=small_files)
                 self.assertEqual(result.code, 4, result.err)
                 self.assertIn("error[EX0702]", result.err)
-                self.assertEqual([each for each in os.listdir(self.directory) if each.startswith(name)], [])
+                self.assertEqual(
+                    [each for each in os.listdir(self.directory) if each.startswith(name)], [])
                 summary = json.loads((self.directory / f"run-{name}/summary.json").read_text())
                 self.assertEqual((summary["steps_done"], summary["export"]), (2, None))
                 if summary["checkpoint_step"] is None:
@@ -214,15 +239,18 @@ class BadInput(TrainTest):
         document = json.loads(config.read_text())
         del document["options"]["labels"], document["options"]["log_every"]
         config.write_text(json.dumps(document))
-        self.fails(2, "EX0104", "--resume", "run", "--steps", 2, "--labels", "next", mentions="contradicts")
+        self.fails(2, "EX0104", "--resume", "run", "--steps", 2, "--labels", "next",
+                   mentions="contradicts")
         self.succeeds("--resume", "run", "--steps", 2, "--log-every", 1)
 
 
 class NotFinite(TrainTest):
-    """A gradient or an update that is not finite, while the loss is: nothing of that step is saved."""
+    """A gradient or an update that is not finite, while the loss is: nothing of that step is
+    saved."""
 
     def odd_model(self, term):
-        """Flags of a run of a model with one more term in its loss, made from a parameter `scale` of zeros."""
+        """Flags of a run of a model with one more term in its loss, made from a parameter `scale`
+        of zeros."""
         import torch
 
         class Odd(torch.nn.Module):
@@ -235,10 +263,12 @@ class NotFinite(TrainTest):
                 return self.tiny(input_ids) + term(self.scale)
 
         save_traced(Odd().train(), self.directory / "odd.pt")
-        tool("ELIXIR_PROFILE", "odd.pt", "--target", "cpu", "-o", "odd.profile.json", cwd=self.directory)
+        tool("ELIXIR_PROFILE", "odd.pt", "--target", "cpu", "-o", "odd.profile.json",
+             cwd=self.directory)
         tool(
-            "ELIXIR_SEARCH", "--profile", "odd.profile.json", "--hardware", self.shared / "hardware.json",
-            "--gpu-memory", "256MiB", "--host-memory", "1GiB", "-o", "odd.plan.json", cwd=self.directory,
+            "ELIXIR_SEARCH", "--profile", "odd.profile.json", "--hardware",
+            self.shared / "hardware.json", "--gpu-memory", "256MiB", "--host-memory", "1GiB", "-o",
+            "odd.plan.json", cwd=self.directory,
         )
         return {"plan": self.directory / "odd.plan.json", "model": "odd.pt"}
 
@@ -257,21 +287,26 @@ class NotFinite(TrainTest):
 
     def test_an_update_that_is_not_finite_keeps_the_last_good_checkpoint(self):
         for clip_norm in (0, 1):
-            run, flags = f"run-{clip_norm}", {"clip_norm": clip_norm, "checkpoint_every": 1, "keep": 1}
-            whole = self.exported(*self.flags(steps=4, output=f"whole-{clip_norm}", **flags), name=f"{clip_norm}.safetensors")
+            run, flags = f"run-{clip_norm}", {"clip_norm": clip_norm, "checkpoint_every": 1,
+                                              "keep": 1}
+            whole = self.exported(*self.flags(steps=4, output=f"whole-{clip_norm}", **flags),
+                                  name=f"{clip_norm}.safetensors")
             self.succeeds(*self.flags(steps=2, output=run, **flags))
             self.set_learning_rate(run, 1e38)
             error = self.stops("--resume", run, "--steps", 4, "--export", "bad.safetensors")
             self.assertRegex(error, r"the update of `\S+` in step 3 is not finite")
             self.assertIn("the checkpoint of step 2 stays in", error)
             self.assertFalse((self.directory / "bad.safetensors").exists())
-            self.assertEqual([p.name for p in (self.directory / run / "checkpoints").iterdir()], ["step-0000000002"])
+            self.assertEqual([p.name for p in (self.directory / run / "checkpoints").iterdir()],
+                             ["step-0000000002"])
             self.assertEqual([line["step"] for line in self.metrics(run)], [1, 2])
             self.set_learning_rate(run, 0.01)
-            self.assertEqual(self.exported("--resume", run, "--steps", 4, name=f"{clip_norm}-again.safetensors"), whole)
+            self.assertEqual(self.exported("--resume", run, "--steps", 4,
+                                           name=f"{clip_norm}-again.safetensors"), whole)
 
     def test_from_the_first_step(self):
-        error = self.stops(*self.flags(steps=50, lr=1e38, clip_norm=0, checkpoint_every=1, keep=1, export="bad.safetensors"))
+        error = self.stops(*self.flags(steps=50, lr=1e38, clip_norm=0, checkpoint_every=1, keep=1,
+                                       export="bad.safetensors"))
         self.assertIn("in step 1 is not finite", error)
         self.assertNotIn("stays in", error)
         self.assertFalse((self.directory / "bad.safetensors").exists())
@@ -289,17 +324,22 @@ class NotFinite(TrainTest):
         error = self.stops(*self.flags(**odd, clip_norm=1, output="clips"))
         self.assertIn("the gradient norm of step 1 is not finite: squares overflow", error)
         self.assertIn("the gradient of `scale` reaches 1e+25", error)
-        self.assertIn("the update of `scale`", self.stops(*self.flags(**odd, clip_norm=0, output="free")))
+        self.assertIn("the update of `scale`",
+                      self.stops(*self.flags(**odd, clip_norm=0, output="free")))
 
     def test_fp16_is_refused_without_a_loss_scale(self):
         save_traced(tiny_model().half(), self.directory / "half.pt")
-        profiles = {"half.json": ["half.pt"], "asked.json": [self.shared / "model.pt", "--precision", "fp16"]}
+        profiles = {"half.json": ["half.pt"],
+                    "asked.json": [self.shared / "model.pt", "--precision", "fp16"]}
         for name, words in profiles.items():
             tool("ELIXIR_PROFILE", *words, "--target", "cpu", "-o", name, cwd=self.directory)
-            tool("ELIXIR_SEARCH", "--profile", name, "--hardware", self.shared / "hardware.json", cwd=self.directory, code=2)
+            tool("ELIXIR_SEARCH", "--profile", name, "--hardware", self.shared / "hardware.json",
+                 cwd=self.directory, code=2)
         self.assertFalse((self.directory / "plan.json").exists())
-        self.fails(2, "EX0311", *self.flags("roomy", model="half.pt"), mentions=["loss scale", "bfloat16"])
-        self.fails(2, "EX0311", *self.flags(self.plan("roomy", precision="fp16")), mentions=["loss scale", "--precision bf16"])
+        self.fails(2, "EX0311", *self.flags("roomy", model="half.pt"),
+                   mentions=["loss scale", "bfloat16"])
+        self.fails(2, "EX0311", *self.flags(self.plan("roomy", precision="fp16")),
+                   mentions=["loss scale", "--precision bf16"])
 
 
 class LiveRun(TrainTest):
@@ -340,7 +380,8 @@ class LiveRun(TrainTest):
 
     def test_a_second_signal_ends_it_at_once(self):
         process = self.start_run()
-        process.send_signal(signal.SIGSTOP)  # so that both arrive before it can do anything about the first
+        # so that both arrive before it can do anything about the first
+        process.send_signal(signal.SIGSTOP)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)
@@ -378,7 +419,8 @@ class LiveRun(TrainTest):
     def test_files_of_two_runs_are_not_taken_for_one(self):
         for run in ("one", "two"):
             self.succeeds(*self.flags(steps=2, output=run))
-        shutil.copytree(self.directory / "two/checkpoints/step-0000000002", self.directory / "one/checkpoints/step-0000000003")
+        shutil.copytree(self.directory / "two/checkpoints/step-0000000002",
+                        self.directory / "one/checkpoints/step-0000000003")
         self.fails(2, "EX0215", "--resume", "one")
         shutil.rmtree(self.directory / "one/checkpoints/step-0000000003")
         own = (self.directory / "one/metrics.jsonl").read_bytes()

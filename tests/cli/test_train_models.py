@@ -40,15 +40,18 @@ class Labels(TrainTest):
             traced = torch.jit.trace(model.train(), (ids, ids.clone()), check_trace=False)
             traced.save(str(cls.shared / f"{name}.pt"))
             tool("ELIXIR_PROFILE", f"{name}.pt", "--target", "cpu", cwd=cls.shared)
-            tool("ELIXIR_SEARCH", "--profile", f"{name}.profile.json", "--hardware", "hardware.json", "--host-memory",
-                 "1GiB", "--gpu-memory", "256MiB", "-o", f"{name}.json", cwd=cls.shared)
+            tool("ELIXIR_SEARCH", "--profile", f"{name}.profile.json", "--hardware",
+                 "hardware.json", "--host-memory", "1GiB", "--gpu-memory", "256MiB", "-o",
+                 f"{name}.json", cwd=cls.shared)
 
     def labelled(self, model, **extra):
         return self.flags(model, model=self.shared / f"{model}.pt", **extra)
 
     def test_labels_equal_to_the_inputs_are_doubted_before_the_first_step(self):
         result = self.succeeds(*self.labelled("unshifted"), "--dry-run")
-        self.assertIn("labels     `labels`: the same tokens as `input_ids`, which the loss reads unshifted", result.out)
+        self.assertIn(
+            "labels     `labels`: the same tokens as `input_ids`, which the loss reads unshifted",
+            result.out)
         self.assertIn(self.WARNING, result.err)
         self.assertIn("--labels next", result.err)
 
@@ -57,7 +60,8 @@ class Labels(TrainTest):
         self.assertIn("labels     `labels`: the token after each one of `input_ids`\n", result.out)
         self.assertNotIn("warning", result.err)
         config = self.succeeds(*self.labelled("unshifted", labels="next", steps=2))
-        self.assertEqual(json.loads((self.directory / "run/config.json").read_text())["options"]["labels"], "next")
+        self.assertEqual(json.loads(
+            (self.directory / "run/config.json").read_text())["options"]["labels"], "next")
         self.fails(2, "EX0104", "--resume", "run", "--labels", "same", mentions="--labels")
 
     def test_the_documented_recipe_shifts_them_itself(self):
@@ -70,7 +74,8 @@ class Labels(TrainTest):
     def test_a_loss_that_is_too_good_is_doubted_once(self):
         result = self.succeeds(*self.labelled("unshifted", steps=400, lr=0.05))
         self.assertEqual(result.err.count("implausibly low"), 1)
-        honest = self.succeeds(*self.labelled("unshifted", labels="next", steps=400, lr=0.05, output="honest"))
+        honest = self.succeeds(*self.labelled("unshifted", labels="next", steps=400, lr=0.05,
+                                              output="honest"))
         self.assertNotIn("implausibly low", honest.err)
         self.assertGreater(self.metrics("honest")[-1]["loss"], 1)
 
@@ -80,22 +85,29 @@ class Labels(TrainTest):
         class Logits(torch.nn.Module):
             def __init__(self):
                 super().__init__()
-                self.layers = torch.nn.Sequential(torch.nn.Embedding(256, 24), torch.nn.Linear(24, 256))
+                self.layers = torch.nn.Sequential(torch.nn.Embedding(256, 24),
+                                                  torch.nn.Linear(24, 256))
 
             def forward(self, input_ids, labels):
                 return self.layers(input_ids)
 
         ids = torch.zeros(ROWS, TOKENS, dtype=torch.int64)
         torch.jit.trace(Logits(), (ids, ids.clone())).save(str(self.directory / "logits.pt"))
-        tool("ELIXIR_PROFILE", "logits.pt", "--target", "cpu", "--loss", "cross-entropy", cwd=self.directory)
-        tool("ELIXIR_SEARCH", "--profile", "logits.profile.json", "--hardware", self.shared / "hardware.json",
-             "--host-memory", "1GiB", "--gpu-memory", "256MiB", "-o", "logits.json", cwd=self.directory)
-        result = self.succeeds(*self.flags(plan=self.directory / "logits.json", model="logits.pt", loss="cross-entropy"),
+        tool("ELIXIR_PROFILE", "logits.pt", "--target", "cpu", "--loss", "cross-entropy",
+             cwd=self.directory)
+        tool("ELIXIR_SEARCH", "--profile", "logits.profile.json", "--hardware",
+             self.shared / "hardware.json", "--host-memory", "1GiB", "--gpu-memory", "256MiB", "-o",
+             "logits.json", cwd=self.directory)
+        result = self.succeeds(*self.flags(plan=self.directory / "logits.json", model="logits.pt",
+                                           loss="cross-entropy"),
                                "--dry-run")
-        self.assertIn("loss: cross-entropy of the output and input `labels`, the last of 2: it is the label\n", result.out)
+        self.assertIn(
+            "loss: cross-entropy of the output and input `labels`, the last of 2: it is the label\n"
+            "", result.out)
 
     def test_next_needs_a_label(self):
-        self.fails(2, "EX0503", *self.flags(labels="next"), mentions="no input of the model is a label")
+        self.fails(2, "EX0503", *self.flags(labels="next"),
+                   mentions="no input of the model is a label")
         self.succeeds(*self.flags(), "--dry-run")
 
 
@@ -111,8 +123,10 @@ class Weights(TrainTest):
         parameters = dict(original.named_parameters())
         self.assertTrue(set(parameters) <= set(tensors), set(parameters) - set(tensors))
         self.assertNotIn("head.weight", tensors)
-        traced = torch.jit.load(str(self.shared / "model.pt")).state_dict()  # tracing counted a batch too
-        counted = int(tensors["running.num_batches_tracked"] - traced["running.num_batches_tracked"])
+        # tracing counted a batch too
+        traced = torch.jit.load(str(self.shared / "model.pt")).state_dict()
+        counted = int(tensors["running.num_batches_tracked"]
+                      - traced["running.num_batches_tracked"])
         self.assertEqual(counted, 5)
         module = torch.jit.load(str(self.directory / "out.pt"))
         state = module.state_dict()
@@ -122,13 +136,16 @@ class Weights(TrainTest):
         self.assertFalse(torch.equal(state["wte.weight"], parameters["wte.weight"]))
         self.assertTrue(torch.isfinite(module(torch.zeros(ROWS, TOKENS, dtype=torch.int64))))
         # The export is a model like any other, with its weights tied.
-        tool("ELIXIR_PROFILE", "out.pt", "--target", "cpu", "-o", "out.profile.json", cwd=self.directory)
+        tool("ELIXIR_PROFILE", "out.pt", "--target", "cpu", "-o", "out.profile.json",
+             cwd=self.directory)
         profile = json.loads((self.directory / "out.profile.json").read_text())
-        self.assertIn(["head.weight", "wte.weight"], [sorted(each["names"]) for each in profile["model"]["parameters"]])
+        self.assertIn(["head.weight", "wte.weight"],
+                      [sorted(each["names"]) for each in profile["model"]["parameters"]])
 
     def test_exported_weights_can_start_another_run(self):
         trained = self.exported(*self.flags(), name="first.safetensors")
-        again = self.exported(*self.flags(output="two", steps=1, lr=1e-30, weight_decay=0, weights="first.safetensors"), name="second.safetensors")
+        again = self.exported(*self.flags(output="two", steps=1, lr=1e-30, weight_decay=0,
+                                          weights="first.safetensors"), name="second.safetensors")
         from safetensors.torch import load
 
         first, second = load(trained), load(again)
@@ -168,7 +185,8 @@ class Weights(TrainTest):
         model.running = model.running.to("meta")
         import torch
 
-        traced = torch.jit.trace(tiny_model(), torch.zeros(ROWS, TOKENS, dtype=torch.int64), check_trace=False)
+        traced = torch.jit.trace(tiny_model(), torch.zeros(ROWS, TOKENS, dtype=torch.int64),
+                                 check_trace=False)
         traced.running.running_mean = torch.empty(24, device="meta")
         traced.save(str(self.directory / "meta.pt"))
         self.fails(2, "EX0309", *self.flags(model="meta.pt"), mentions="running.running_mean")
@@ -178,7 +196,8 @@ class Layouts(TrainTest):
     """What models keep in other tensors than one whole storage each."""
 
     def saved(self, name, build, forward):
-        """The traced module, and samples for it, all with the same values; the flags of a run with a plan for it."""
+        """The traced module, and samples for it, all with the same values; the flags of a run with
+        a plan for it."""
         import torch
         from safetensors.torch import save_file
 
@@ -190,12 +209,16 @@ class Layouts(TrainTest):
         Model.forward = forward
         torch.manual_seed(1)
         samples = torch.randn(32, 8)
-        torch.jit.trace(Model().train(), samples[:4], check_trace=False).save(str(self.directory / f"{name}.pt"))
+        torch.jit.trace(Model().train(), samples[:4],
+                        check_trace=False).save(str(self.directory / f"{name}.pt"))
         save_file({"x": samples}, str(self.directory / "x.safetensors"))
-        tool("ELIXIR_PROFILE", f"{name}.pt", "--target", "cpu", "-o", f"{name}.profile.json", cwd=self.directory)
-        tool("ELIXIR_SEARCH", "--profile", f"{name}.profile.json", "--hardware", self.shared / "hardware.json",
-             "--gpu-memory", "256MiB", "--host-memory", "1GiB", "-o", f"{name}.json", cwd=self.directory)
-        return {"plan": self.directory / f"{name}.json", "model": f"{name}.pt", "data": "x.safetensors", "steps": 3}
+        tool("ELIXIR_PROFILE", f"{name}.pt", "--target", "cpu", "-o", f"{name}.profile.json",
+             cwd=self.directory)
+        tool("ELIXIR_SEARCH", "--profile", f"{name}.profile.json", "--hardware",
+             self.shared / "hardware.json", "--gpu-memory", "256MiB", "--host-memory", "1GiB", "-o",
+             f"{name}.json", cwd=self.directory)
+        return {"plan": self.directory / f"{name}.json", "model": f"{name}.pt",
+                "data": "x.safetensors", "steps": 3}
 
     def trained(self, name, flags):
         from safetensors.torch import load_file
@@ -253,7 +276,8 @@ class Layouts(TrainTest):
         whole = self.trained("empty", flags)
         self.assertEqual(whole["none"].shape, (0, 4))
         self.succeeds(*self.flags(**{**flags, "steps": 1}, output="half"))
-        self.succeeds(*self.flags(**flags, output=None, resume="half"), "--export", "resumed.safetensors")
+        self.succeeds(*self.flags(**flags, output=None, resume="half"), "--export",
+                      "resumed.safetensors")
         self.assertEqual((self.directory / "resumed.safetensors").read_bytes(),
                          (self.directory / "empty.out.safetensors").read_bytes())
 
@@ -271,7 +295,8 @@ class Layouts(TrainTest):
         flags = self.saved("counter", build, forward)
         plain = self.trained("counter", flags)
         self.assertEqual(float(plain["count"]), 1 + 3)  # tracing was the first
-        evaluated = self.trained("evaluated", {**flags, "eval_data": "x.safetensors", "eval_every": 1})
+        evaluated = self.trained("evaluated",
+                                 {**flags, "eval_data": "x.safetensors", "eval_every": 1})
         for name, value in plain.items():
             self.assertTrue(torch.equal(evaluated[name], value), name)
         losses = [line["held_out_loss"] for line in self.metrics("evaluated-run")]
@@ -286,7 +311,8 @@ class Layouts(TrainTest):
 
         flags = self.saved("linear", build, lambda self, x: self.linear(x).pow(2).mean())
         save_file({"x": torch.full((8, 8), float("nan"))}, str(self.directory / "nan.safetensors"))
-        result = self.succeeds(*self.flags(**flags, eval_data="nan.safetensors", eval_every=1, output="run"))
+        result = self.succeeds(*self.flags(**flags, eval_data="nan.safetensors", eval_every=1,
+                                           output="run"))
         self.assertIn("held-out loss nan", result.out)
         self.assertTrue(all(line["held_out_loss"] is None for line in self.metrics("run")))
         summary = json.loads((self.directory / "run/summary.json").read_text())

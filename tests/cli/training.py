@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""What the tests of elixir-train share: a tiny model with tied weights, dropout and running statistics, text, and plans
-for it, made by the real tools."""
+"""What the tests of elixir-train share: a tiny model with tied weights, dropout and running
+statistics, text, and plans for it, made by the real tools."""
 import atexit
 import fcntl
 import functools
@@ -24,7 +24,8 @@ def tiny_model(vocabulary=256, hidden=24, layers=3, device="cpu"):
 
     class Block(torch.nn.Linear):
         def forward(self, x):
-            return x + torch.nn.functional.dropout(torch.nn.functional.gelu(super().forward(x)), 0.1, self.training)
+            return x + torch.nn.functional.dropout(torch.nn.functional.gelu(super().forward(x)),
+                                                   0.1, self.training)
 
     class Tiny(torch.nn.Module):
         def __init__(self):
@@ -91,12 +92,15 @@ def tool(name, *arguments, cwd, code=0):
 
 @functools.lru_cache(maxsize=None)
 def shared_directory():
-    """Model, text, this machine's figures and plans: roomy.json (everything on the device), tight.json (under the smallest
-    device budget that any plan fits), elementwise.json and blocks.json (roomy, with activations recomputed), fused.json and
-    fused-tight.json (with a fused loss; the others are as eager). A copy for this process. The original is made by the real
-    tools and kept beside the build until one of them is another: five tests need it, and two may begin at once."""
+    """Model, text, this machine's figures and plans: roomy.json (everything on the device),
+    tight.json (under the smallest device budget that any plan fits), elementwise.json and
+    blocks.json (roomy, with activations recomputed), fused.json and fused-tight.json (with a fused
+    loss; the others are as eager). A copy for this process. The original is made by the real tools
+    and kept beside the build until one of them is another: five tests need it, and two may begin at
+    once."""
     root = pathlib.Path(os.environ["ELIXIR_SHARED_TRAINING"])
-    made_by = [pathlib.Path(os.environ[name]) for name in ("ELIXIR_PROFILE", "ELIXIR_BENCH", "ELIXIR_SEARCH")] + [pathlib.Path(__file__)]
+    made_by = [pathlib.Path(os.environ[name]) for name
+               in ("ELIXIR_PROFILE", "ELIXIR_BENCH", "ELIXIR_SEARCH")] + [pathlib.Path(__file__)]
     made_by += pathlib.Path(os.environ["ELIXIR_LIBRARIES"]).glob("libelixir*.so")
     state = json.dumps([[str(path), path.stat().st_mtime_ns] for path in sorted(made_by)])
     root.mkdir(parents=True, exist_ok=True)
@@ -120,18 +124,21 @@ def make_shared(shared):
     save_traced(tiny_model(), shared / "model.pt")
     tool("ELIXIR_PROFILE", "model.pt", "--target", "cpu", "-o", "profile.json", cwd=shared)
     # The operators' workspaces are part of the device's peak: they are measured, not guessed.
-    tool("ELIXIR_BENCH", "--quick", "--device", "cpu", "--operators", "profile.json", "-o", "hardware.json", cwd=shared)
+    tool("ELIXIR_BENCH", "--quick", "--device", "cpu", "--operators", "profile.json", "-o",
+         "hardware.json", cwd=shared)
     fused = ["--profile", "profile.json", "--hardware", "hardware.json", "--host-memory", "1GiB"]
     search = [*fused, "--arithmetic", "as-eager"]
     tool("ELIXIR_SEARCH", *search, "--gpu-memory", "256MiB", "-o", "roomy.json", cwd=shared)
-    no = tool("ELIXIR_SEARCH", *search, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
+    no = tool("ELIXIR_SEARCH", *search, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared,
+              code=1)
     least = no["minimum_gpu_memory_bytes"]
     tool("ELIXIR_SEARCH", *search, "--gpu-memory", f"{least}B", "-o", "tight.json", cwd=shared)
     for choice in ("elementwise", "blocks"):
         words = ["--gpu-memory", "256MiB", "--recompute", choice, "-o", f"{choice}.json"]
         tool("ELIXIR_SEARCH", *search, *words, cwd=shared)
     tool("ELIXIR_SEARCH", *fused, "--gpu-memory", "256MiB", "-o", "fused.json", cwd=shared)
-    no = tool("ELIXIR_SEARCH", *fused, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
+    no = tool("ELIXIR_SEARCH", *fused, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared,
+              code=1)
     least = no["minimum_gpu_memory_bytes"]
     tool("ELIXIR_SEARCH", *fused, "--gpu-memory", f"{least}B", "-o", "fused-tight.json", cwd=shared)
 
@@ -147,7 +154,8 @@ class TrainTest(ToolTest):
         cls.shared = shared_directory()
 
     def plan(self, name="tight", **changes):
-        """A copy of a plan in the test's directory, with members replaced ("budgets.host_memory_bytes")."""
+        """A copy of a plan in the test's directory, with members replaced
+        ("budgets.host_memory_bytes")."""
         document = json.loads((self.shared / f"{name}.json").read_text())
         for path, value in changes.items():
             *parents, last = path.split("__")
@@ -179,7 +187,8 @@ class TrainTest(ToolTest):
 
     # One thread: the same bits hold for one thread count only.
     def run_tool(self, *arguments, env=None, **options):
-        return super().run_tool(*arguments, env=env or clean_environment(OMP_NUM_THREADS="1"), **options)
+        return super().run_tool(*arguments, env=env or clean_environment(OMP_NUM_THREADS="1"),
+                                **options)
 
     def start(self, *arguments, env=None):
         return super().start(*arguments, env=env or clean_environment(OMP_NUM_THREADS="1"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Unpacks recorded files (NAME.xz) for tests that read plain text; removes from the output what is no longer there.
+"""Unpacks recorded files (NAME.xz) for tests that read plain text; removes from the output what is
+no longer there.
 Usage: unpack.py SOURCE_DIRECTORY OUTPUT_DIRECTORY STAMP"""
 import lzma
 import pathlib

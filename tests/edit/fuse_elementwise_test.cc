@@ -212,7 +212,7 @@ TEST(FuseElementwise, AGradientOfALayerNormIsSplitAndFused) {
                                             "aten::mm"));
 }
 
-/// Of what operators make, in a replay.
+/// The peak of what operators make, in a replay.
 std::int64_t peak_of(const Program& program) {
   const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
   std::int64_t live = 0, most = 0;

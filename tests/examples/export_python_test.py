@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""examples/export_hf.py started by a Python without torch goes on under the project's own, or says what to do."""
+"""examples/export_hf.py started by a Python without torch goes on under the project's own, or says
+what to do."""
 import pathlib
 import shutil
 import subprocess
@@ -20,7 +21,8 @@ class WithoutTorch(unittest.TestCase):
 
     def export(self, *arguments):
         """As the first line of the script would, with a Python that has no packages (-S)."""
-        return subprocess.run([sys.executable, "-S", self.exporter, *arguments], cwd=self.tree, capture_output=True, text=True, timeout=60)
+        return subprocess.run([sys.executable, "-S", self.exporter, *arguments], cwd=self.tree,
+                              capture_output=True, text=True, timeout=60)
 
     def test_the_project_s_own_python_takes_over(self):
         own = self.tree / ".venv/bin/python3"
@@ -28,7 +30,8 @@ class WithoutTorch(unittest.TestCase):
         own.write_text("#!/bin/sh\necho \"own: $*\"\n")
         own.chmod(0o755)
         result = self.export("gpt2-tiny", "a.pt", "--meta", "--sequence", "8")
-        self.assertEqual((result.returncode, result.stdout), (0, f"own: {self.exporter} gpt2-tiny a.pt --meta --sequence 8\n"))
+        self.assertEqual((result.returncode, result.stdout),
+                         (0, f"own: {self.exporter} gpt2-tiny a.pt --meta --sequence 8\n"))
 
     def test_without_one_it_says_what_to_do(self):
         result = self.export("gpt2-tiny", "a.pt")
@@ -38,13 +41,15 @@ class WithoutTorch(unittest.TestCase):
         self.assertNotIn("Traceback", result.stderr)
 
     def test_an_own_python_without_torch_is_not_started_again_and_again(self):
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", self.tree / ".venv"], check=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", self.tree / ".venv"],
+                       check=True)
         result = self.export("gpt2-tiny", "a.pt")
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertIn(".venv/bin/python3 has no torch", result.stderr)
 
     def test_a_torch_that_cannot_be_loaded_is_said(self):
-        for name, text in (("torch", "raise ValueError('libcublas.so.13 not found')"), ("transformers", "")):
+        for name, text in (("torch", "raise ValueError('libcublas.so.13 not found')"),
+                           ("transformers", "")):
             (self.tree / "examples" / f"{name}.py").write_text(text)
         result = self.export("gpt2-tiny", "a.pt")
         self.assertEqual(result.returncode, 3, result.stderr)

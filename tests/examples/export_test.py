@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""examples/export_hf.py: what it writes loads, computes a loss, keeps attention fast and carries its initialisation."""
+"""examples/export_hf.py: what it writes loads, computes a loss, keeps attention fast and carries
+its initialisation."""
 import importlib.util
 import io
 import contextlib
@@ -76,7 +77,8 @@ class ExportTest(unittest.TestCase):
         return self.files[key]
 
     def tiny(self, name, *flags):
-        return self.export(name, "--batch", "2", *(("--sequence", str(SEQUENCE)) if name in TEXT else ()), *flags)
+        return self.export(name, "--batch", "2",
+                           *(("--sequence", str(SEQUENCE)) if name in TEXT else ()), *flags)
 
     def load(self, path):
         extra = {"initialization.json": ""}
@@ -98,14 +100,16 @@ class ExportTest(unittest.TestCase):
         return made
 
     def run_cli(self, *arguments):
-        return subprocess.run([sys.executable, EXPORTER, *arguments], capture_output=True, text=True)
+        return subprocess.run([sys.executable, EXPORTER, *arguments], capture_output=True,
+                              text=True)
 
     def exported(self, config, *flags):
         """The exit code for a model of this configuration, and all that is printed."""
         path = pathlib.Path(self.directory.name, "config.json")
         path.write_text(json.dumps(config), encoding="utf-8")
         argv, printed = sys.argv, io.StringIO()
-        sys.argv = ["export_hf.py", str(path), str(path.with_name("of-config.pt")), "--force", *flags]
+        sys.argv = ["export_hf.py", str(path), str(path.with_name("of-config.pt")), "--force",
+                    *flags]
         try:
             with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
                 code = export_hf.main()
@@ -123,10 +127,13 @@ class ExportTest(unittest.TestCase):
                     loss = module(*self.inputs(name, module, getattr(torch, dtype)))
                     self.assertEqual(loss.shape, ())
                     classes = 512 if name in TEXT else 10
-                    # T5 starts without scaled logits: its first loss is far above that of a uniform guess.
-                    self.assertLess(abs(loss.item() - math.log(classes)), 40 if name == "t5-tiny" else 2)
+                    # T5 starts without scaled logits: its first loss is far above that of a uniform
+                    # guess.
+                    self.assertLess(abs(loss.item() - math.log(classes)),
+                                    40 if name == "t5-tiny" else 2)
                     loss.backward()
-                    self.assertTrue(all(p.grad is not None for p in module.parameters() if p.requires_grad))
+                    self.assertTrue(
+                        all(p.grad is not None for p in module.parameters() if p.requires_grad))
 
     def test_attention_has_a_causal_flag_or_no_mask(self):
         for name in TEXT + ("vit-tiny",):
@@ -134,7 +141,8 @@ class ExportTest(unittest.TestCase):
                 continue
             with self.subTest(name=name):
                 module, _ = self.load(self.tiny(name, "--dropout", "0"))
-                nodes = [n for n in module.inlined_graph.nodes() if n.kind() == "aten::scaled_dot_product_attention"]
+                nodes = [n for n in module.inlined_graph.nodes()
+                         if n.kind() == "aten::scaled_dot_product_attention"]
                 self.assertEqual(len(nodes), 2)
                 for node in nodes:
                     mask, causal = list(node.inputs())[3], list(node.inputs())[5]
@@ -154,7 +162,8 @@ class ExportTest(unittest.TestCase):
         module, _ = self.load(self.tiny("t5-tiny", "--dropout", "0"))
         with torch.no_grad(), Watch() as watch:
             module(*self.inputs("t5-tiny", module))
-        masks = [kwargs.get("attn_mask") for function, _, kwargs in watch.attention if "flash" in function]
+        masks = [kwargs.get("attn_mask")
+                 for function, _, kwargs in watch.attention if "flash" in function]
         self.assertEqual(len(masks), 6)  # two layers: encoder, decoder, cross-attention
         self.assertEqual(sum(mask is None for mask in masks), 2)
         for mask in masks:
@@ -176,9 +185,11 @@ class ExportTest(unittest.TestCase):
                     if ("dropout" in key or key.endswith("pdrop")) and isinstance(value, float):
                         setattr(config, key, 0.0)
                 model = getattr(transformers, export_hf.CLASSES[settings["model_type"]])(config)
-                absent = model.load_state_dict(module.state_dict(), strict=False)  # buffers that it does not save
+                # buffers that it does not save
+                absent = model.load_state_dict(module.state_dict(), strict=False)
                 self.assertFalse(absent.missing_keys)
-                self.assertFalse(set(absent.unexpected_keys) & {n for n, _ in module.named_parameters()})
+                self.assertFalse(set(absent.unexpected_keys)
+                                 & {n for n, _ in module.named_parameters()})
                 labels = inputs[1] if len(inputs) > 1 else inputs[0]
                 expected = model(input_ids=inputs[0], labels=labels).loss
                 torch.testing.assert_close(module(*inputs), expected, rtol=1e-5, atol=1e-5)
@@ -202,11 +213,15 @@ class ExportTest(unittest.TestCase):
                                  [(n, p.shape, p.dtype) for n, p in real.named_parameters()])
 
     def test_attention_that_the_fused_operator_does_not_have_is_refused(self):
-        small = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
-                 "num_key_value_heads": 2, "vocab_size": 100, "max_position_embeddings": 256}
-        sliding = {**small, "model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 64}
-        capped = {**small, "model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "head_dim": 8}
-        for config, flags, why in ((sliding, ("--sequence", "128"), "sliding_window 64"), (sliding, ("--sequence", "64"), None),
+        small = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+                 "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100,
+                 "max_position_embeddings": 256}
+        sliding = {**small, "model_type": "mistral", "architectures": ["MistralForCausalLM"],
+                   "sliding_window": 64}
+        capped = {**small, "model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"],
+                  "head_dim": 8}
+        for config, flags, why in ((sliding, ("--sequence", "128"), "sliding_window 64"),
+                                   (sliding, ("--sequence", "64"), None),
                                    (capped, ("--sequence", "32"), "softcap")):
             with self.subTest(model=config["model_type"], flags=flags):
                 code, printed = self.exported(config, *flags)
@@ -214,11 +229,13 @@ class ExportTest(unittest.TestCase):
                 self.assertIn(why or "", printed)
 
     def test_robertas_positions_begin_behind_the_paddings(self):
-        config = {"model_type": "roberta", "architectures": ["RobertaForMaskedLM"], "hidden_size": 32, "intermediate_size": 64,
-                  "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "max_position_embeddings": 66,
+        config = {"model_type": "roberta", "architectures": ["RobertaForMaskedLM"],
+                  "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+                  "num_attention_heads": 4, "vocab_size": 100, "max_position_embeddings": 66,
                   "pad_token_id": 1}
         self.assertIn("input_ids int64[1,64]", self.exported(config)[1])
-        self.assertIn("longer than the model's 64 positions", self.exported(config, "--sequence", "65")[1])
+        self.assertIn("longer than the model's 64 positions",
+                      self.exported(config, "--sequence", "65")[1])
 
     def test_ties_survive_with_and_without_weights(self):
         for flags in ((), ("--meta",)):
@@ -226,13 +243,15 @@ class ExportTest(unittest.TestCase):
                                         ("t5-tiny", "shared", "decoder.embed_tokens")):
                 with self.subTest(name=name, flags=flags):
                     module, _ = self.load(self.tiny(name, *flags))
-                    self.assertIs(operator.attrgetter(first)(module).weight, operator.attrgetter(second)(module).weight)
+                    self.assertIs(operator.attrgetter(first)(module).weight,
+                                  operator.attrgetter(second)(module).weight)
 
     def test_recipes_describe_the_weights_that_were_drawn(self):
         for name in TINY:
             with self.subTest(name=name):
                 module, document = self.load(self.tiny(name))
-                self.assertEqual((document["schema"], document["schema_version"]), ("elixir.initialization", "1.0"))
+                self.assertEqual((document["schema"], document["schema_version"]),
+                                 ("elixir.initialization", "1.0"))
                 self.assertEqual(set(document), {"schema", "schema_version", "parameters"})
                 recipes = {entry["name"]: entry for entry in document["parameters"]}
                 for parameter_name, parameter in module.named_parameters():
@@ -254,7 +273,8 @@ class ExportTest(unittest.TestCase):
 
     def test_scaled_projections_are_in_the_recipe(self):
         recipes = {e["name"]: e for e in self.load(self.tiny("gpt2-tiny"))[1]["parameters"]}
-        self.assertAlmostEqual(recipes["transformer.h.0.mlp.c_proj.weight"]["std"], 0.02 / math.sqrt(4))
+        self.assertAlmostEqual(recipes["transformer.h.0.mlp.c_proj.weight"]["std"],
+                               0.02 / math.sqrt(4))
 
     def test_the_seed_decides_the_weights(self):
         first, _ = self.load(self.tiny("gpt2-tiny"))
@@ -274,20 +294,24 @@ class ExportTest(unittest.TestCase):
     def test_a_configuration_file_is_accepted(self):
         path = os.path.join(self.directory.name, "config.json")
         pathlib.Path(path).write_text(json.dumps({
-            "architectures": ["GPTNeoXForCausalLM"], "model_type": "gpt_neox", "hidden_size": 64, "vocab_size": 128,
-            "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 128, "max_position_embeddings": 64}))
+            "architectures": ["GPTNeoXForCausalLM"], "model_type": "gpt_neox", "hidden_size": 64,
+            "vocab_size": 128, "num_hidden_layers": 1, "num_attention_heads": 4,
+            "intermediate_size": 128, "max_position_embeddings": 64}))
         module, _ = self.load(self.export(path))
         self.assertEqual(module(torch.randint(128, (1, 64))).shape, ())
 
     def test_experts_whose_rows_are_not_aligned_are_batched_and_repeated_by_a_number(self):
         path = os.path.join(self.directory.name, "experts.json")
         pathlib.Path(path).write_text(json.dumps({
-            "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "hidden_size": 64, "vocab_size": 128,
-            "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 64,
-            "moe_intermediate_size": 30, "num_experts": 8, "num_experts_per_tok": 2, "max_position_embeddings": 64}))
+            "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "hidden_size": 64,
+            "vocab_size": 128, "num_hidden_layers": 1, "num_attention_heads": 4,
+            "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 64,
+            "moe_intermediate_size": 30, "num_experts": 8, "num_experts_per_tok": 2,
+            "max_position_embeddings": 64}))
         module, _ = self.load(self.export(path, "--batch", "2", "--sequence", "16"))
         self.assertEqual(module(torch.randint(128, (2, 16))).shape, ())
-        calls = [node.schema() for node in module.inlined_graph.nodes() if node.kind() == "aten::repeat_interleave"]
+        calls = [node.schema() for node in module.inlined_graph.nodes()
+                 if node.kind() == "aten::repeat_interleave"]
         self.assertTrue(calls)  # a tensor of repeats would stay on the CPU
         self.assertTrue(all("SymInt repeats" in schema for schema in calls), calls)
 
@@ -301,10 +325,12 @@ class ExportTest(unittest.TestCase):
                 (["gtp2", output], "did you mean gpt2"),
                 (["gpt2-tiny", existing], "use --force"),
                 (["gpt2-tiny", output, "--dtype", "int8"], "use float32, bfloat16 or float16"),
-                (["gpt2-tiny", output, "--sequence", "100000"], "longer than the model's 256 positions"),
+                (["gpt2-tiny", output, "--sequence", "100000"],
+                 "longer than the model's 256 positions"),
                 (["resnet50", output, "--sequence", "10"], "for text models"),
                 (["gpt2-tiny", output, "--dropout", "1.5"], "not in [0, 1)"),
-                (["gpt2-tiny", os.path.join(self.directory.name, "no/such/out.pt")], "is not a directory"),
+                (["gpt2-tiny", os.path.join(self.directory.name, "no/such/out.pt")],
+                 "is not a directory"),
                 ([broken, output], "broken.json"),
                 (["gpt2-tiny"], "OUT.pt"),
         ):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""examples/opt_benchmark.sh: what it says without a GPU, and its table, of a tiny model on ranks of the CPU."""
+"""examples/opt_benchmark.sh: what it says without a GPU, and its table, of a tiny model on ranks of
+the CPU."""
 import importlib.util
 import os
 import pathlib
@@ -18,8 +19,9 @@ class OptBenchmark(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
 
     def run_script(self, *arguments, **environment):
-        return subprocess.run(["bash", SCRIPT, *arguments, "--output", self.directory / "out"], capture_output=True, text=True,
-                              timeout=280, env={**os.environ, "OMP_NUM_THREADS": "1", **environment})
+        return subprocess.run(["bash", SCRIPT, *arguments, "--output", self.directory / "out"],
+                              capture_output=True, text=True, timeout=280,
+                              env={**os.environ, "OMP_NUM_THREADS": "1", **environment})
 
     def test_without_a_gpu_it_says_what_can_be_done(self):
         # `nvidia-smi` that knows of no GPU, as in a container without one.
@@ -35,10 +37,12 @@ class OptBenchmark(unittest.TestCase):
     def test_on_ranks_of_the_cpu_it_prints_a_row_for_every_strategy_and_number_of_ranks(self):
         result = self.run_script("--cpu", "--hardware", "cpu", "--steps", "3", "--gpus", "1 2")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        rows = [line.split() for line in result.stdout[result.stdout.index("corresponds to") :].splitlines()[1:]]
+        rows = [line.split()
+                for line in result.stdout[result.stdout.index("corresponds to") :].splitlines()[1:]]
         self.assertEqual([(row[0], row[1], row[2]) for row in rows], [
             (strategy, plan, ranks)
-            for strategy, plan in (("torch_ddp", "ddp"), ("torch_ddp_fp16", "zero"), ("low_level_zero", "zero"), ("gemini", "gemini"))
+            for strategy, plan in (("torch_ddp", "ddp"), ("torch_ddp_fp16", "zero"),
+                                   ("low_level_zero", "zero"), ("gemini", "gemini"))
             for ranks in ("1", "2")
         ])
         for row in rows:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""examples/setup.sh: what it would build, download and say, with pip, Meson, ninja and the system's tools replaced by scripts
-that write down how they were called. Usage: setup_test.py BUILD NINJA MESON (a configured build folder)"""
+"""examples/setup.sh: what it would build, download and say, with pip, Meson, ninja and the system's
+tools replaced by scripts that write down how they were called. Usage: setup_test.py BUILD NINJA
+MESON (a configured build folder)"""
 import os
 import pathlib
 import shutil
@@ -42,15 +43,18 @@ class SetUp(unittest.TestCase):
     def setUp(self):
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="elixir-setup-"))
         self.addCleanup(shutil.rmtree, self.top, ignore_errors=True)
-        self.tree, self.stubs, self.calls = self.top / "tree", self.top / "stubs", self.top / "calls"
-        for path in ("examples/setup.sh", "build-aux/requirements.txt", "build-aux/requirements-gpu.txt"):
+        self.tree, self.stubs = self.top / "tree", self.top / "stubs"
+        self.calls = self.top / "calls"
+        for path in ("examples/setup.sh", "build-aux/requirements.txt",
+                     "build-aux/requirements-gpu.txt"):
             (self.tree / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / path, self.tree / path)
         self.stub("python3", PYTHON)
         self.stub("meson", MESON)
         self.stub("ninja", NINJA_STUB)
-        for name, text in (("g++", "echo 12"), ("pkg-config", "exit 0"), ("apt-get", "exit 1"), ("nvcc", "exit 1"),
-                           ("df", "echo; echo x x x 99999999 x x"), ("nvidia-smi", NO_GPU)):  # fmt: skip
+        for name, text in (("g++", "echo 12"), ("pkg-config", "exit 0"), ("apt-get", "exit 1"),
+                           ("nvcc", "exit 1"), ("df", "echo; echo x x x 99999999 x x"),
+                           ("nvidia-smi", NO_GPU)):
             self.stub(name, "#!/bin/bash\n" + text + "\n")
 
     def stub(self, name, text):
@@ -63,10 +67,11 @@ class SetUp(unittest.TestCase):
         """(what it said, how the tools were called)."""
         self.calls.write_text("")
         result = subprocess.run(
-            ["bash", self.tree / "examples/setup.sh", *arguments], capture_output=True, text=True, timeout=60,
-            env={"PATH": f"{self.stubs}:/usr/bin:/bin", "HOME": str(self.top), "CALLS": str(self.calls),
-                 "STUBS": str(self.stubs), **environment},
-        )  # fmt: skip
+            ["bash", self.tree / "examples/setup.sh", *arguments], capture_output=True, text=True,
+            timeout=60,
+            env={"PATH": f"{self.stubs}:/usr/bin:/bin", "HOME": str(self.top),
+                 "CALLS": str(self.calls), "STUBS": str(self.stubs), **environment},
+        )
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result.stderr, self.calls.read_text().splitlines()
 
@@ -75,12 +80,17 @@ class SetUp(unittest.TestCase):
 
     def test_every_installed_program_is_built(self):
         _, calls = self.run_setup()
-        self.assertEqual([c for c in calls if c.startswith("ninja") and " -n " not in c and c.endswith(" elixir-tools")], [calls[-1]])
-        # What that target stands for in a real build: the programs of tools/, those with two dashes too.
-        listed = subprocess.run([NINJA, "-C", BUILD, "-t", "query", "elixir-tools"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual([c for c in calls if c.startswith("ninja") and " -n " not in c
+                          and c.endswith(" elixir-tools")], [calls[-1]])
+        # What that target stands for in a real build: the programs of tools/, those with two dashes
+        # too.
+        listed = subprocess.run([NINJA, "-C", BUILD, "-t", "query", "elixir-tools"],
+                                capture_output=True, text=True, check=True).stdout
         inputs = {line.split()[-1] for line in listed.splitlines() if line.startswith("    ")}
-        every = subprocess.run([NINJA, "-C", BUILD, "-t", "targets", "all"], capture_output=True, text=True, check=True).stdout
-        programs = {line.split(":")[0] for line in every.splitlines() if ": cpp_LINKER" in line and line.startswith("tools/elixir-")}
+        every = subprocess.run([NINJA, "-C", BUILD, "-t", "targets", "all"], capture_output=True,
+                               text=True, check=True).stdout
+        programs = {line.split(":")[0] for line in every.splitlines() if ": cpp_LINKER" in line
+                    and line.startswith("tools/elixir-")}
         programs = {name for name in programs if "." not in pathlib.Path(name).name}
         self.assertIn("tools/elixir-search", programs)
         self.assertEqual("tools/elixir-measure-step" in programs, "tools/elixir-train" in programs)
@@ -106,17 +116,22 @@ class SetUp(unittest.TestCase):
         said, calls = self.run_setup("--cpu")
         self.assertIn("without CUDA", said)
         self.assertEqual(len(self.pip_calls(calls)), 1)
-        self.assertRegex(self.pip_calls(calls)[0], r"torch==[\d.]+\+cpu torchvision==[\d.]+\+cpu -r \S+requirements.txt$")
-        self.assertTrue(any(c.startswith("meson setup") and "-Dcuda=disabled" in c.split() for c in calls), calls)
+        self.assertRegex(self.pip_calls(calls)[0],
+                         r"torch==[\d.]+\+cpu torchvision==[\d.]+\+cpu -r \S+requirements.txt$")
+        self.assertTrue(any(c.startswith("meson setup") and "-Dcuda=disabled" in c.split()
+                            for c in calls), calls)
         for again in ((), ("--cpu",), ("--tests",)):
             calls = self.run_setup(*again)[1]
             self.assertEqual(self.pip_calls(calls), [])
             self.assertFalse(any(c.startswith("meson") for c in calls), calls)
 
     def test_kernels_are_built_for_the_gpus_of_the_machine(self):
-        self.stub("nvidia-smi", f"#!/bin/bash\ncase $1 in -L) {ONE_GPU} ;; *) printf '9.0\\n8.0\\n9.0\\n' ;; esac\n")
+        self.stub("nvidia-smi",
+                  f"#!/bin/bash\ncase $1 in -L) {ONE_GPU} ;; *) printf '9.0\\n8.0\\n9.0\\n' ;; "
+                  f"esac\n")
         calls = self.run_setup()[1]
-        self.assertTrue(any(c.startswith("meson setup") and "-Dgpu_architectures=80,90" in c.split() for c in calls), calls)
+        self.assertTrue(any(c.startswith("meson setup") and "-Dgpu_architectures=80,90" in c.split()
+                            for c in calls), calls)
 
     def test_without_a_gpu_kernels_are_built_for_all_unless_for_tests_alone(self):
         calls = self.run_setup()[1]
@@ -124,7 +139,8 @@ class SetUp(unittest.TestCase):
         self.assertFalse(any("gpu_architectures" in c for c in calls), calls)
         shutil.rmtree(self.tree / "build")
         calls = self.run_setup("--tests")[1]
-        self.assertTrue(any(c.startswith("meson setup") and "-Dgpu_architectures=90" in c.split() for c in calls), calls)
+        self.assertTrue(any(c.startswith("meson setup") and "-Dgpu_architectures=90" in c.split()
+                            for c in calls), calls)
 
     def test_without_the_index_of_cpu_builds_the_cuda_libraries_are_left_out(self):
         said, calls = self.run_setup("--cpu", CPU_INDEX_FAILS="1")
@@ -154,11 +170,14 @@ class WheelWithoutCuda(unittest.TestCase):
             (tree / "site/torch").mkdir(parents=True)
             (tree / "site/torch/__init__.py").write_text("")
             (tree / "site/torch/version.py").write_text("__version__ = '2.11.0+cpu'\n")
-            (tree / "meson_options.txt").write_text("option('cuda', type: 'feature', value: 'disabled')\n")
+            (tree / "meson_options.txt").write_text(
+                "option('cuda', type: 'feature', value: 'disabled')\n")
             (tree / "meson.build").write_text(
-                "project('small', 'cpp')\nfs = import('fs')\nhave_cuda = false\npython = find_program('python3')\nsubdir('torch')\n")
-            result = subprocess.run([MESON_COMMAND, "setup", "build"], cwd=tree, capture_output=True, text=True,
-                                    env={**os.environ, "PYTHONPATH": str(tree / "site")})  # fmt: skip
+                "project('small', 'cpp')\nfs = import('fs')\nhave_cuda = false\n"
+                "python = find_program('python3')\nsubdir('torch')\n")
+            result = subprocess.run([MESON_COMMAND, "setup", "build"], cwd=tree,
+                                    capture_output=True, text=True,
+                                    env={**os.environ, "PYTHONPATH": str(tree / "site")})
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""examples/github/memory-budget.yml: its steps, run as GitHub runs them, pass, fail, and show annotations.
+"""examples/github/memory-budget.yml: its steps, run as GitHub runs them, pass, fail, and show
+annotations.
 
-The check alone runs on synthetic profiles; the whole workflow (export, profile, check) where elixir-profile is built and
-the exporter's packages are there. Set-up is not run: the tools under test stand in its place."""
+The check alone runs on synthetic profiles; the whole workflow (export, profile, check) where
+elixir-profile is built and the exporter's packages are there. Set-up is not run: the tools under
+test stand in its place."""
 import json
 import os
 import pathlib
@@ -33,7 +35,8 @@ def read_steps(text):
             commands = match[1]
             if commands == "|":
                 block = []
-                while i + 1 < len(lines) and (lines[i + 1].startswith(" " * 10) or not lines[i + 1].strip()):
+                while (i + 1 < len(lines)
+                       and (lines[i + 1].startswith(" " * 10) or not lines[i + 1].strip())):
                     i += 1
                     block.append(lines[i][10:])
                 commands = "\n".join(block).rstrip("\n") + "\n"
@@ -47,8 +50,11 @@ class WorkflowTest(unittest.TestCase):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="elixir-workflow-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         (self.directory / "examples").symlink_to(ROOT / "examples")
-        self.steps = dict(step for step in read_steps(WORKFLOW.read_text(encoding="utf-8")) if step[1])
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("ELIXIR_", "GITHUB_"))}
+        self.steps = dict(step for step in read_steps(WORKFLOW.read_text(encoding="utf-8"))
+                          if step[1])
+        self.environment = {k: v
+                            for k, v in os.environ.items()
+                            if not k.startswith(("ELIXIR_", "GITHUB_"))}
         self.environment.update(
             ELIXIR_TOOLS=os.environ["ELIXIR_TEST_TOOLS"],
             PYTHON=PYTHON,
@@ -63,7 +69,7 @@ class WorkflowTest(unittest.TestCase):
         result = subprocess.run(
             ["bash", "-e", script], cwd=self.directory, env={**self.environment, **environment},
             capture_output=True, text=True, timeout=300,
-        )  # fmt: skip
+        )
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result.stdout
 
@@ -128,7 +134,9 @@ class Check(WorkflowTest):
         text = self.run_step("Check the budget", code=1, BUDGET="budget.json")
         found = self.annotations(text)
         self.assertEqual(len(found), 1)
-        self.assertRegex(found[0][0], r"^file=budget.json,line=\d+,title=profiles/gpt2.profile.json%3A peak allocated is over")
+        self.assertRegex(found[0][0],
+                         r"^file=budget.json,line=\d+,title=profiles/gpt2.profile.json%3A peak "
+                         r"allocated is over")
         self.assertIn("h.*.mlp (3 alike)", found[0][1])
         self.assertEqual(self.junit().get("failures"), "1")
         self.assertIn("over budget", (self.directory / "summary.md").read_text(encoding="utf-8"))
@@ -146,7 +154,8 @@ class Check(WorkflowTest):
         self.run_step("Check the budget")
 
     def test_a_broken_budget_stops_it(self):
-        (self.directory / "budget.json").write_text('{"schema": "elixir.budget", "limit": {}}', encoding="utf-8")
+        (self.directory / "budget.json").write_text('{"schema": "elixir.budget", "limit": {}}',
+                                                    encoding="utf-8")
         self.run_step("Check the budget", code=2, BUDGET="budget.json")
 
 
@@ -154,7 +163,8 @@ class Check(WorkflowTest):
 class Whole(WorkflowTest):
     def setUp(self):
         super().setUp()
-        have = subprocess.run([PYTHON, "-c", "import transformers, torchvision"], capture_output=True)
+        have = subprocess.run([PYTHON, "-c", "import transformers, torchvision"],
+                              capture_output=True)
         if have.returncode != 0:
             self.skipTest("the exporter's packages are not in this Python")
 
@@ -164,7 +174,8 @@ class Whole(WorkflowTest):
         self.assertIn("within budget", self.run_step("Check the budget"))
         self.run_step("Make these the profiles to compare with")
         # A change of the model: twice the sequence.
-        self.steps["Export the model"] = self.steps["Export the model"].replace("--sequence 128", "--sequence 256")
+        self.steps["Export the model"] = self.steps["Export the model"].replace(
+            "--sequence 128", "--sequence 256")
         self.run_step("Export the model")
         self.run_step("Profile its training step")
         text = self.run_step("Check the budget", code=1)

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 #
-# Builds a fuzz target that needs no LibTorch with clang's libFuzzer, ASan and UBSan, and runs it on a copy of its corpus
-# (checkpoint, safetensors and torchscript need LibTorch: the driver beside this runs them).
+# Builds a fuzz target that needs no LibTorch with clang's libFuzzer, ASan and UBSan, and runs it on
+# a copy of its corpus (checkpoint, safetensors and torchscript need LibTorch: the driver beside
+# this runs them).
 #
-#   tests/fuzz/libfuzzer.sh TARGET [libFuzzer's flags]      e.g. tests/fuzz/libfuzzer.sh plan -max_total_time=3600
+#   tests/fuzz/libfuzzer.sh TARGET [libFuzzer's flags]
+#   tests/fuzz/libfuzzer.sh plan -max_total_time=3600
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -16,7 +18,8 @@ clang=${CLANGXX:-clang++-14}
 work=build-fuzz/$target
 mkdir -p "$work/corpus" "$work/objects"
 [ -f build-fuzz/elixir_config.h ] || printf '%s\n' '#define ELIXIR_VERSION "fuzz"' \
-  '#define ELIXIR_PROFILES_INSTALLED ""' '#define ELIXIR_LIBEXEC_INSTALLED ""' '#define ELIXIR_PROFILES_SOURCE ""' >build-fuzz/elixir_config.h
+  '#define ELIXIR_PROFILES_INSTALLED ""' '#define ELIXIR_LIBEXEC_INSTALLED ""' \
+  '#define ELIXIR_PROFILES_SOURCE ""' >build-fuzz/elixir_config.h
 flags=(-std=c++20 -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
   -DFMT_HEADER_ONLY -Ilib -I. -Itests -Ibuild-fuzz)
 documents=(lib/{core,program,operators,hardware,plan}/*.cc lib/operators/*/*.cc)
@@ -25,7 +28,8 @@ case $target in
   input_spec | model_messages) sources=("${documents[@]}" lib/{model,process}/*.cc) ;;
   hardware | plan | sizes) sources=("${documents[@]}") ;;
   profile) sources=("${documents[@]}" lib/memory/*/*.cc) ;;
-  *) sources=("${documents[@]}" lib/{memory/*,schedule,schedule/*,search,check}/*.cc tests/fakes/program_builder.cc) ;;
+  *) sources=("${documents[@]}" lib/{memory/*,schedule,schedule/*,search,check}/*.cc
+    tests/fakes/program_builder.cc) ;;
 esac
 # A dozen sources at a time, as `meson --unity` does: headers take most of a compilation.
 units=("tests/fuzz/$target.cc")
@@ -38,7 +42,8 @@ done
 for unit in "${units[@]}"; do
   # One object for targets whose sources are the same.
   object=build-fuzz/$(cat "$unit" | sha256sum | cut -c1-16).o
-  if [ ! -e "$object" ] || [ -n "$(find lib tests/fuzz tests/fakes -newer "$object" -name '*.[ch]*' -print -quit)" ]; then
+  if [ ! -e "$object" ] ||
+    [ -n "$(find lib tests/fuzz tests/fakes -newer "$object" -name '*.[ch]*' -print -quit)" ]; then
     "$clang" "${flags[@]}" -c "$unit" -o "$object"
   fi
   objects+=("$object")

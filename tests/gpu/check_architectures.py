@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""For which GPUs the CUDA kernels were built: reads the fat binaries in object files, as cuobjdump would (which the CUDA
-wheels lack). Usage: check_architectures.py "80 86 90" ptx-ARCHITECTURE OBJECT…; fails where an object lacks one."""
+"""For which GPUs the CUDA kernels were built: reads the fat binaries in object files, as cuobjdump
+would (which the CUDA wheels lack). Usage: check_architectures.py "80 86 90" ptx-ARCHITECTURE
+OBJECT…; fails where an object lacks one."""
 import pathlib
 import struct
 import sys
@@ -11,8 +12,9 @@ PTX, MACHINE_CODE = 1, 2
 
 
 def entries(data):
-    """(kind, architecture) of every entry of every fat binary: a header of 16 bytes with the size of what follows, then
-    entries, each with its kind, the sizes of its own header and payload, and at byte 28 its architecture."""
+    """(kind, architecture) of every entry of every fat binary: a header of 16 bytes with the size
+    of what follows, then entries, each with its kind, the sizes of its own header and payload, and
+    at byte 28 its architecture."""
     at = data.find(MAGIC)
     while at >= 0:
         header_bytes, payload_bytes = struct.unpack_from("<HQ", data, at + 6)
@@ -33,7 +35,9 @@ def main():
             continue  # host code alone
         checked += 1
         if found != wanted:
-            sys.exit(f"{name} has {sorted(found)}, wanted {sorted(wanted)} (kind 1: PTX, 2: machine code)")
+            sys.exit(
+                f"{name} has {sorted(found)}, wanted {sorted(wanted)} (kind 1: PTX, 2: machine "
+                f"code)")
     if checked == 0:
         sys.exit("no object has CUDA code")
     print(f"{checked} objects have {sorted(wanted)}")

@@ -299,7 +299,7 @@ TEST(ThreadPool, BindsEveryThreadOfAPoolForJobs) {
   EXPECT_EQ(pool.bound_threads(), threads);
 }
 
-/// Of the calling thread: its slice where the system has them, otherwise 0.
+/// The calling thread's time slice; 0 on a system without them.
 std::uint64_t time_slice_ns() {
   struct {
     std::uint32_t size, policy;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Models of every kind of attention: positions, masks, grouping, widths, and torch.nn's own transformer."""
+"""Models of every kind of attention: positions, masks, grouping, widths, and torch.nn's own
+transformer."""
 import math
 
 import torch
@@ -48,13 +49,15 @@ class Attention(nn.Module):
         if self.kind == "window":  # boolean, broadcast over batch and heads
             return ((distance <= 0) & (distance > -5))[None, None]
         if self.kind == "padding":
-            return (torch.arange(keys) < keys - 3)[None, None, None, :].expand(BATCH, 1, queries, keys)
+            return (torch.arange(keys) < keys - 3)[None, None, None,
+                                                   :].expand(BATCH, 1, queries, keys)
         return None
 
     def forward(self, x, memory=None):
         source = x if memory is None else memory
         query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        key, value = self.key_value(source).unflatten(-1, (2, self.groups, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+        key, value = self.key_value(source).unflatten(-1, (2, self.groups, -1)).permute(
+            2, 0, 3, 1, 4).unbind(0)
         if self.kind == "rotary":
             query, key = rotated(query), rotated(key)
         if self.kind == "normed":
@@ -64,7 +67,8 @@ class Attention(nn.Module):
             key = F.normalize(key, dim=-1)
         mixed = F.scaled_dot_product_attention(
             query, key, value, attn_mask=self.mask(query.size(2), key.size(2), x.dtype),
-            dropout_p=self.dropout if self.training else 0.0, is_causal=self.kind in ("causal", "rotary"),
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=self.kind in ("causal", "rotary"),
             scale=0.5 if self.kind == "scaled" else None, enable_gqa=self.groups != self.heads)
         return self.output(mixed.transpose(1, 2).flatten(2))
 
@@ -74,12 +78,14 @@ class Attentions(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.layers = nn.ModuleList([Attention(kind) for kind in ("plain", "causal", "rotary", "relative", "alibi", "window",
-                                                                  "padding", "normed", "temperature", "scaled")])
+        self.layers = nn.ModuleList([Attention(kind) for kind
+                                     in ("plain", "causal", "rotary", "relative", "alibi", "window",
+                                         "padding", "normed", "temperature", "scaled")])
         self.layers.append(Attention("causal", groups=2))
         self.layers.append(Attention("causal", dropout=0.1))
         self.layers.append(Attention("window", dropout=0.1))
-        self.cross = nn.ModuleList([Attention("plain"), Attention("padding"), Attention("plain", dropout=0.1)])
+        self.cross = nn.ModuleList([Attention("plain"), Attention("padding"),
+                                    Attention("plain", dropout=0.1)])
 
     def forward(self, x, memory):
         for layer in self.layers:
@@ -94,7 +100,8 @@ def attentions():
 
 
 class WideHeads(nn.Module):
-    """Head widths beyond 128, widths that are no multiple of 8, and a single key: where fused kernels refuse or change."""
+    """Head widths beyond 128, widths that are no multiple of 8, and a single key: where fused
+    kernels refuse or change."""
 
     def __init__(self):
         super().__init__()
@@ -122,7 +129,8 @@ def wide_heads():
 
 
 class AttentionShapes(nn.Module):
-    """Shapes that fused kernels take or leave: values narrower than queries and keys, one mask a head, keys that the batch shares."""
+    """Shapes that fused kernels take or leave: values narrower than queries and keys, one mask a
+    head, keys that the batch shares."""
 
     def __init__(self):
         super().__init__()
@@ -132,11 +140,13 @@ class AttentionShapes(nn.Module):
 
     def forward(self, x):
         for causal in (False, True):
-            query, key = self.query_key(x).unflatten(-1, (2, HEADS, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+            query, key = self.query_key(x).unflatten(-1, (2, HEADS, -1)).permute(
+                2, 0, 3, 1, 4).unbind(0)
             value = self.value(x).unflatten(-1, (HEADS, -1)).transpose(1, 2)
             mixed = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
             x = x + self.output(mixed.transpose(1, 2).flatten(2))
-        mask = torch.arange(HEADS * SEQUENCE * SEQUENCE).view(HEADS, SEQUENCE, SEQUENCE).remainder(5) > 0
+        mask = torch.arange(HEADS * SEQUENCE * SEQUENCE).view(HEADS, SEQUENCE,
+                                                              SEQUENCE).remainder(5) > 0
         for masked in (mask, mask.to(x.dtype)):
             mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=masked)
             x = x + self.output(mixed.transpose(1, 2).flatten(2))
@@ -149,26 +159,33 @@ def attention_shapes():
 
 
 class Transformer(nn.Module):
-    """torch.nn's encoder-decoder with its masks, and its multi-head attention with weights, own widths and added keys."""
+    """torch.nn's encoder-decoder with its masks, and its multi-head attention with weights, own
+    widths and added keys."""
 
     def __init__(self):
         super().__init__()
         self.embedding = nn.Embedding(32, WIDTH, padding_idx=0)
-        self.transformer = nn.Transformer(WIDTH, HEADS, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=96,
-                                          dropout=0.1, activation="gelu", batch_first=True, norm_first=True)
+        self.transformer = nn.Transformer(WIDTH, HEADS, num_encoder_layers=1, num_decoder_layers=1,
+                                          dim_feedforward=96, dropout=0.1, activation="gelu",
+                                          batch_first=True, norm_first=True)
         self.weighted = nn.MultiheadAttention(WIDTH, HEADS, dropout=0.1, batch_first=True)
-        self.other = nn.MultiheadAttention(WIDTH, HEADS, kdim=48, vdim=40, add_bias_kv=True, add_zero_attn=True)
+        self.other = nn.MultiheadAttention(WIDTH, HEADS, kdim=48, vdim=40, add_bias_kv=True,
+                                           add_zero_attn=True)
         self.memory_key, self.memory_value = nn.Linear(WIDTH, 48), nn.Linear(WIDTH, 40)
         self.head = nn.Linear(WIDTH, 32)
 
     def forward(self, source, target):
-        causal = nn.Transformer.generate_square_subsequent_mask(target.size(1), dtype=self.head.weight.dtype)
-        hidden = self.transformer(self.embedding(source), self.embedding(target), tgt_mask=causal, tgt_is_causal=True)
+        causal = nn.Transformer.generate_square_subsequent_mask(target.size(1),
+                                                                dtype=self.head.weight.dtype)
+        hidden = self.transformer(self.embedding(source), self.embedding(target), tgt_mask=causal,
+                                  tgt_is_causal=True)
         mixed, weights = self.weighted(hidden, hidden, hidden, need_weights=True)
         turned = hidden.transpose(0, 1)
-        other, _ = self.other(turned, self.memory_key(turned), self.memory_value(turned), need_weights=False)
+        other, _ = self.other(turned, self.memory_key(turned), self.memory_value(turned),
+                              need_weights=False)
         logits = self.head(hidden + mixed + other.transpose(0, 1))
-        return F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=0) + weights.mean()
+        return F.cross_entropy(logits.flatten(0, 1), target.flatten(),
+                               ignore_index=0) + weights.mean()
 
 
 def transformer():

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Exports tiny models to TorchScript for tests, each with a wrapper that returns its loss, dropout on, fixed seed.
+"""Exports tiny models to TorchScript for tests, each with a wrapper that returns its loss, dropout
+on, fixed seed.
 
 Usage: make_models.py OUT_DIR [NAME…] [--dtype float32|bfloat16|float16|all]
-Writes OUT_DIR/NAME-DTYPE.pt. Needs torch, and transformers and torchvision for the models that come from them.
+Writes OUT_DIR/NAME-DTYPE.pt. Needs torch, and transformers and torchvision for the models that come
+from them.
 """
 import argparse
 import os
@@ -33,7 +35,8 @@ class CausalLoss(nn.Module):
 
     def forward(self, input_ids):
         logits = self.model(input_ids=input_ids, use_cache=False).logits
-        return nn.functional.cross_entropy(logits[:, :-1].reshape(-1, logits.size(-1)), input_ids[:, 1:].reshape(-1))
+        return nn.functional.cross_entropy(logits[:, :-1].reshape(-1, logits.size(-1)),
+                                           input_ids[:, 1:].reshape(-1))
 
 
 class LabelLoss(nn.Module):
@@ -59,23 +62,24 @@ def gpt2():
 
 def opt():
     from transformers import OPTConfig, OPTForCausalLM
-    config = OPTConfig(vocab_size=VOCABULARY, hidden_size=64, num_hidden_layers=2, ffn_dim=128, num_attention_heads=4,
-                       max_position_embeddings=64, word_embed_proj_dim=64)
+    config = OPTConfig(vocab_size=VOCABULARY, hidden_size=64, num_hidden_layers=2, ffn_dim=128,
+                       num_attention_heads=4, max_position_embeddings=64, word_embed_proj_dim=64)
     return CausalLoss(OPTForCausalLM(config)), (tokens(),)
 
 
 def llama(attention):
     from transformers import LlamaConfig, LlamaForCausalLM
-    config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-                         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64,
-                         attn_implementation=attention)
+    config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=64, intermediate_size=128,
+                         num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                         max_position_embeddings=64, attn_implementation=attention)
     return CausalLoss(LlamaForCausalLM(config)), (tokens(),)
 
 
 def bert():
     from transformers import BertConfig, BertForSequenceClassification
-    config = BertConfig(vocab_size=VOCABULARY, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
-                        intermediate_size=128, max_position_embeddings=64, num_labels=3)
+    config = BertConfig(vocab_size=VOCABULARY, hidden_size=64, num_hidden_layers=2,
+                        num_attention_heads=4, intermediate_size=128, max_position_embeddings=64,
+                        num_labels=3)
     return LabelLoss(BertForSequenceClassification(config)), (tokens(), torch.randint(3, (BATCH,)))
 
 
@@ -90,21 +94,24 @@ class T5Loss(nn.Module):
 
 def t5():
     from transformers import T5Config, T5ForConditionalGeneration
-    config = T5Config(vocab_size=VOCABULARY, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4,
-                      decoder_start_token_id=0)
+    config = T5Config(vocab_size=VOCABULARY, d_model=64, d_kv=16, d_ff=128, num_layers=2,
+                      num_heads=4, decoder_start_token_id=0)
     return T5Loss(T5ForConditionalGeneration(config)), (tokens(), tokens())
 
 
 def vit():
     from transformers import ViTConfig, ViTForImageClassification
-    config = ViTConfig(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, image_size=32,
-                       patch_size=8, num_labels=3, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
-    return LabelLoss(ViTForImageClassification(config)), (torch.randn(BATCH, 3, 32, 32), torch.randint(3, (BATCH,)))
+    config = ViTConfig(hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+                       intermediate_size=128, image_size=32, patch_size=8, num_labels=3,
+                       hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
+    return LabelLoss(ViTForImageClassification(config)), (torch.randn(BATCH, 3, 32, 32),
+                                                          torch.randint(3, (BATCH,)))
 
 
 def resnet50():
     from torchvision.models import resnet50 as make
-    return LabelLoss(make(num_classes=10, width_per_group=8)), (torch.randn(BATCH, 3, 64, 64), torch.randint(10, (BATCH,)))
+    return LabelLoss(make(num_classes=10, width_per_group=8)), (torch.randn(BATCH, 3, 64, 64),
+                                                                torch.randint(10, (BATCH,)))
 
 
 def convnext():
@@ -123,7 +130,8 @@ class Lstm(nn.Module):
 
     def forward(self, input_ids):
         hidden, _ = self.lstm(self.embedding(input_ids))
-        return nn.functional.cross_entropy(self.head(hidden[:, :-1]).reshape(-1, VOCABULARY), input_ids[:, 1:].reshape(-1))
+        return nn.functional.cross_entropy(self.head(hidden[:, :-1]).reshape(-1, VOCABULARY),
+                                           input_ids[:, 1:].reshape(-1))
 
 
 def lstm():
@@ -143,7 +151,8 @@ class Block(nn.Module):
 
 
 class ControlFlow(nn.Module):
-    """Scripted: two ModuleLists of one class, a loop, branches on shape and on the training flag."""
+    """Scripted: two ModuleLists of one class, a loop, branches on shape and on the training
+    flag."""
 
     def __init__(self):
         super().__init__()
@@ -211,7 +220,8 @@ def forked_list():
 
 
 class ShapeValues(nn.Module):
-    """What a trace keeps of sizes: tensors with one number, which decide how often something is repeated or sliced."""
+    """What a trace keeps of sizes: tensors with one number, which decide how often something is
+    repeated or sliced."""
 
     def __init__(self):
         super().__init__()
@@ -253,7 +263,8 @@ class Frozen(nn.Module):
 
     def forward(self, input_ids):
         hidden = self.frozen(self.embedding(input_ids))
-        return nn.functional.cross_entropy(self.head(hidden).reshape(-1, VOCABULARY), input_ids.reshape(-1))
+        return nn.functional.cross_entropy(self.head(hidden).reshape(-1, VOCABULARY),
+                                           input_ids.reshape(-1))
 
 
 def frozen():

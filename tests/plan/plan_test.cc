@@ -116,7 +116,7 @@ TEST(Plan, SaysForHowManyThreadsItIs) {
   EXPECT_EQ(parsed(dump(document)).hardware.cpu_threads, 0);
 }
 
-/// Of two ranks: parameters of 24 elements in one shard, the other is padding.
+/// A plan of two ranks: one shard has parameters of 24 elements, the other is padding.
 Plan plan_of_two(const program::Program& program) {
   Plan plan = plan_for(program);
   plan.world = plan.ranks_per_node = 2;

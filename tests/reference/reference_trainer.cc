@@ -323,7 +323,7 @@ int train(const std::string& model, const std::string& weights_out, const Option
   return out ? 0 : 1;
 }
 
-/// Of a line's arguments: the exit status.
+/// Runs the arguments of a line; returns the exit status.
 int run(const std::string& line) {
   std::vector<std::string> arguments;
   std::istringstream in(line);

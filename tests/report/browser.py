@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Headless Chromium for tests of pages: what it complains about, what it makes of a page, how the page looks."""
+"""Headless Chromium for tests of pages: what it complains about, what it makes of a page, how the
+page looks."""
 import re
 import shutil
 import struct
@@ -25,16 +26,18 @@ class Browser:
         with tempfile.TemporaryDirectory(prefix="elixir-browser-") as home:
             process = subprocess.run(
                 [
-                    self.binary, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-                    "--disable-extensions", "--disable-background-networking", f"--user-data-dir={home}",
-                    "--enable-logging=stderr", "--virtual-time-budget=4000", *arguments, f"file://{page}",
+                    self.binary, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                    "--no-first-run", "--disable-extensions", "--disable-background-networking",
+                    f"--user-data-dir={home}", "--enable-logging=stderr",
+                    "--virtual-time-budget=4000", *arguments, f"file://{page}",
                 ],
                 capture_output=True,
                 timeout=180,
-            )  # fmt: skip
+            )
         complaints = re.findall(r"CONSOLE[^\]]*\] (.*)", process.stderr.decode("utf-8", "replace"))
         if process.returncode != 0:
-            raise RuntimeError(f"chromium ended with {process.returncode}: {process.stderr[-2000:]}")
+            raise RuntimeError(
+                f"chromium ended with {process.returncode}: {process.stderr[-2000:]}")
         return process.stdout.decode("utf-8"), complaints
 
     def dom(self, page, *arguments):
@@ -97,6 +100,8 @@ def unfilter(kind, line, previous, step):
             left = line[i - step] if i >= step else 0
             corner = previous[i - step] if i >= step else 0
             up = previous[i]
-            near_left, near_up, near_corner = abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)
-            best = left if near_left <= near_up and near_left <= near_corner else up if near_up <= near_corner else corner
+            near_left, near_up, near_corner = abs(up - corner), abs(left - corner), abs(
+                left + up - 2 * corner)
+            best = (left if near_left <= near_up and near_left <= near_corner else up
+                    if near_up <= near_corner else corner)
             line[i] = (line[i] + best) & 255

@@ -184,7 +184,8 @@ TEST(Junit, HasASuiteForEachFileAndACaseForEachCheck) {
 <testsuites name="elixir-check" tests="3" failures="1" errors="0" skipped="1">
   <testsuite name="a.json" tests="3" failures="1" errors="0" skipped="1">
     <testcase classname="a.json" name="max_peak_allocated_bytes">
-      <failure type="over" message="peak allocated: over by 512 bytes (50 %)">1.50 KiB of at most 1.00 KiB
+      <failure type="over" message="peak allocated: over by 512 bytes (50 %)">)xml"
+            R"xml(1.50 KiB of at most 1.00 KiB
 limit: --max-peak-allocated
 largest modules, at the peak:
   h.0.mlp 1000 B

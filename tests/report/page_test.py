@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""The HTML report as a browser sees it: no script error, the right picture in light and dark, values under the pointer
-and the keyboard, nothing of a hostile name alive. Chromium is needed for all but the first class."""
+"""The HTML report as a browser sees it: no script error, the right picture in light and dark,
+values under the pointer and the keyboard, nothing of a hostile name alive. Chromium is needed for
+all but the first class."""
 import collections
 import html.parser
 import json
@@ -50,7 +51,8 @@ class Outline(html.parser.HTMLParser):
             self.text[self.open[-1]] += data
 
     def named(self, tag, **wanted):
-        return [a for t, a in self.elements if t == tag and all(a.get(k.rstrip("_")) == v for k, v in wanted.items())]
+        return [a for t, a in self.elements if t == tag
+                and all(a.get(k.rstrip("_")) == v for k, v in wanted.items())]
 
 
 class PageTest(unittest.TestCase):
@@ -92,7 +94,8 @@ class Text(PageTest):
 
     def data(self, name):
         text = self.page(name)
-        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>',
+                                    text, re.S).group(1))
 
     def test_colours_are_defined_for_both_schemes(self):
         light, dark = schemes(self.page("small"))
@@ -105,7 +108,8 @@ def schemes(page):
     """({category: (r, g, b)} in light, in dark), from the page's style."""
     style = re.search(r"<style>(.*?)</style>", page, re.S).group(1)
     light, dark = style.split("prefers-color-scheme: dark", 1)
-    names = ("parameter", "buffer", "constant", "optimizer_state", "gradient", "input", "activation", "temporary", "workspace")
+    names = ("parameter", "buffer", "constant", "optimizer_state", "gradient", "input",
+             "activation", "temporary", "workspace")
 
     def colours(text):
         found = {}
@@ -129,19 +133,25 @@ addEventListener('load', () => {
   const scale = box.width / svg.viewBox.baseVal.width;
   const client = (share) => box.left + (data.left + share * data.width) * scale;
   const pointer = (type, share) => svg.dispatchEvent(new PointerEvent(type, {
-    clientX: client(share), clientY: box.top + box.height / 2, button: 0, pointerType: 'mouse', bubbles: true}));
-  const key = (name, shift) => svg.dispatchEvent(new KeyboardEvent('keydown', {key: name, shiftKey: !!shift, bubbles: true}));
+    clientX: client(share), clientY: box.top + box.height / 2, button: 0,
+    pointerType: 'mouse', bubbles: true}));
+  const key = (name, shift) => svg.dispatchEvent(
+    new KeyboardEvent('keydown', {key: name, shiftKey: !!shift, bubbles: true}));
   const tip_text = () => tip.hidden ? null : {
     name: tip.querySelector('strong').textContent,
     where: tip.querySelectorAll('span')[0].textContent,
     which: tip.querySelectorAll('span')[1].textContent,
-    rows: [...tip.querySelectorAll('tr')].map((row) => [...row.cells].map((cell) => cell.textContent)),
-    inside: tip.getBoundingClientRect().right <= box.right + 1 && tip.getBoundingClientRect().left >= box.left - 1};
-  const visible_rows = () => [...document.querySelectorAll('#modules tbody tr')].filter((row) => !row.hidden).length;
+    rows: [...tip.querySelectorAll('tr')].map(
+      (row) => [...row.cells].map((cell) => cell.textContent)),
+    inside: tip.getBoundingClientRect().right <= box.right + 1
+      && tip.getBoundingClientRect().left >= box.left - 1};
+  const visible_rows = () => [...document.querySelectorAll('#modules tbody tr')]
+    .filter((row) => !row.hidden).length;
   const peak_text = () => document.querySelector('#peak text').textContent;
   const areas = () => [...document.querySelectorAll('#areas path')].map((path) =>
     path.getAttribute('visibility') === 'hidden' ? '' : path.getAttribute('d'));
-  const ticks = () => [...document.querySelectorAll('#x-axis text')].map((text) => text.textContent);
+  const ticks = () => [...document.querySelectorAll('#x-axis text')]
+    .map((text) => text.textContent);
   const press = (id) => document.getElementById(id).click();
 
   pointer('pointermove', 0.25); result.quarter = tip_text();
@@ -157,7 +167,8 @@ addEventListener('load', () => {
   result.all_areas = areas();
   press('only-step'); result.step_areas = areas(); result.step_peak = peak_text();
   press('only-step'); result.again_areas = areas();
-  document.querySelector('[data-category=activation]').click(); result.without_activations = areas();
+  document.querySelector('[data-category=activation]').click();
+  result.without_activations = areas();
   document.querySelector('[data-category=activation]').click();
   pointer('pointerdown', 0.4); pointer('pointermove', 0.5); pointer('pointerup', 0.5);
   result.enlarged_ticks = ticks(); result.enlarged_areas = areas();
@@ -205,7 +216,8 @@ class InBrowser(PageTest):
         path.write_text(self.page("hostile").replace("</head>", watch, 1), encoding="utf-8")
         dom, _ = self.chromium.dom(path)
         self.assertNotIn("<title>alive", dom)
-        self.assertEqual(len(Outline(dom).named("script")), 3)  # the watch, the data, the page's own
+        # the watch, the data, the page's own
+        self.assertEqual(len(Outline(dom).named("script")), 3)
 
     def test_script_and_program_draw_the_same_picture(self):
         static = [a["d"] for a in Outline(self.page("small")).named("path")]
@@ -218,7 +230,8 @@ class InBrowser(PageTest):
         for dark, colours in zip((False, True), schemes(self.page("cuda"))):
             rows = self.chromium.picture(self.directory / "cuda.html", 900, 1000, dark=dark)
             counts = collections.Counter(pixel for row in rows for pixel in row)
-            for category in ("parameter", "optimizer_state", "gradient", "activation", "temporary", "workspace"):
+            for category in ("parameter", "optimizer_state", "gradient", "activation", "temporary",
+                             "workspace"):
                 self.assertGreater(counts[colours[category]], 300, (category, dark))
             # The page itself is light or dark, and its text is readable on it.
             background, _ = counts.most_common(1)[0]
@@ -234,9 +247,11 @@ class InBrowser(PageTest):
 
         def expected(bucket):
             rows = [
-                [c["label"], f"{c['bytes'][bucket] / 2**20:,.1f}"] for c in reversed(data["categories"])
+                [c["label"], f"{c['bytes'][bucket] / 2**20:,.1f}"]
+                for c in reversed(data["categories"])
             ] + [["together", f"{totals[bucket] / 2**20:,.1f} MiB"]]
-            return (data["names"][data["name"][bucket]], "in " + data["modules"][data["module"][bucket]], rows)
+            return (data["names"][data["name"][bucket]],
+                    "in " + data["modules"][data["module"][bucket]], rows)
 
         def told(tip):
             self.assertTrue(tip["inside"])
@@ -261,10 +276,12 @@ class InBrowser(PageTest):
         keys = [c["key"] for c in data["categories"]]
         step = {"gradient", "activation", "temporary"}
         self.assertEqual([bool(d) for d in result["step_areas"]], [key in step for key in keys])
-        totals = [sum(column) for column in zip(*(c["bytes"] for c in data["categories"] if c["key"] in step))]
+        totals = [sum(column)
+                  for column in zip(*(c["bytes"] for c in data["categories"] if c["key"] in step))]
         self.assertEqual(result["step_peak"], f"peak {max(totals) / 2**20:,.1f} MiB")
         self.assertEqual(result["again_areas"], result["all_areas"])
-        self.assertEqual([bool(d) for d in result["without_activations"]], [key != "activation" for key in keys])
+        self.assertEqual([bool(d) for d in result["without_activations"]],
+                         [key != "activation" for key in keys])
 
     def test_a_range_can_be_enlarged(self):
         data, result = self.driven("small")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Memory snapshots as their readers see them: Python's pickle, and torch.cuda._memory_viz where torch is installed."""
+"""Memory snapshots as their readers see them: Python's pickle, and torch.cuda._memory_viz where
+torch is installed."""
 import math
 import os
 import pathlib
@@ -18,9 +19,10 @@ except ImportError:
 
 # What the viewer's own reader knows (torch/utils/viz/MemoryViz.js, unpickle).
 VIEWER_OPCODES = {
-    "PROTO", "EMPTY_DICT", "EMPTY_LIST", "MARK", "APPENDS", "SETITEMS", "BINUNICODE", "BININT", "BININT1", "BININT2",
-    "LONG1", "BINFLOAT", "NONE", "NEWTRUE", "NEWFALSE", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "STOP",
-}  # fmt: skip
+    "PROTO", "EMPTY_DICT", "EMPTY_LIST", "MARK", "APPENDS", "SETITEMS", "BINUNICODE", "BININT",
+    "BININT1", "BININT2", "LONG1", "BINFLOAT", "NONE", "NEWTRUE", "NEWFALSE", "BINPUT",
+    "LONG_BINPUT", "BINGET", "LONG_BINGET", "STOP",
+}
 
 
 class SnapshotTest(unittest.TestCase):
@@ -39,9 +41,11 @@ class Pickles(SnapshotTest):
     def test_python_reads_what_was_written(self):
         with open(self.directory / "values.pickle", "rb") as file:
             values = pickle.load(file)
-        integers = [sign * (1 << bits) + more for bits in range(63) for more in (-1, 0, 1) for sign in (1, -1)]
+        integers = [sign * (1 << bits) + more for bits in range(63) for more in (-1, 0, 1)
+                    for sign in (1, -1)]
         self.assertEqual(values["integers"], integers + [2**63 - 1, -(2**63)])
-        self.assertEqual(values["scalars"], [None, True, False, 0.1, -0.0, math.inf, "", "µ😀\n\0", "\ufffd("])
+        self.assertEqual(values["scalars"],
+                         [None, True, False, 0.1, -0.0, math.inf, "", "µ😀\n\0", "\ufffd("])
         self.assertEqual(math.copysign(1, values["scalars"][4]), -1)
         self.assertEqual(values["nested"], [[], {}, [[1]], {"a": {"b": []}}])
         self.assertEqual(values["many"], list(range(2500)))
@@ -50,7 +54,8 @@ class Pickles(SnapshotTest):
         self.assertIs(values["again"][0], values["again"][2])
 
     def test_only_opcodes_that_the_viewer_knows_in_small_batches(self):
-        for path in (self.directory / name for name in ("cuda.pickle", "hostile.pickle", "values.pickle")):
+        for path in (self.directory / name
+                     for name in ("cuda.pickle", "hostile.pickle", "values.pickle")):
             marks = 0
             longest = 0
             for opcode, _, _ in pickletools.genops(path.read_bytes()):
@@ -80,7 +85,8 @@ class Snapshots(SnapshotTest):
                 self.assertEqual(address, segment["address"] + segment["total_size"])
                 active = [b for b in segment["blocks"] if b["state"] == "active_allocated"]
                 self.assertEqual(segment["allocated_size"], sum(b["size"] for b in active))
-                self.assertEqual(segment["requested_size"], sum(b["requested_size"] for b in active))
+                self.assertEqual(segment["requested_size"],
+                                 sum(b["requested_size"] for b in active))
 
     def test_the_trace_leads_to_the_segments(self):
         for name in self.names:
@@ -125,7 +131,8 @@ class Snapshots(SnapshotTest):
         kept = [e for e in events if e["category"] == "workspace" and e["size"] == 32 * 2**20]
         self.assertEqual(len(kept), 2)  # cuBLAS's, for forward's thread and for autograd's
         self.assertEqual([e["frames"][0]["name"] for e in kept], ["aten::addmm", "aten::mm"])
-        self.assertNotIn("workspace", {e.get("category") for e in self.load("small")["device_traces"][0]})
+        self.assertNotIn("workspace",
+                         {e.get("category") for e in self.load("small")["device_traces"][0]})
 
     def test_reserved_memory_is_the_screen_s(self):
         segments = self.load("cuda")["segments"]
@@ -142,11 +149,14 @@ class Snapshots(SnapshotTest):
         self.assertIn("aten::gelu", {e["frames"][0]["name"] for e in made})
         self.assertIn("bfloat16[2048,3072]", {e["frames"][1]["filename"] for e in made})
         categories = {e["category"] for e in allocations}
-        self.assertEqual(categories, {"parameter", "optimizer state", "gradient", "activation", "temporary", "input"})
+        self.assertEqual(categories, {"parameter", "optimizer state", "gradient", "activation",
+                                      "temporary", "input"})
         table = next(e for e in allocations if e["frames"][0]["filename"] == "wte.weight")
-        self.assertEqual((table["category"], table["frames"][1]["filename"]), ("parameter", "bfloat16[50257,768]"))
+        self.assertEqual((table["category"], table["frames"][1]["filename"]),
+                         ("parameter", "bfloat16[50257,768]"))
         moment = next(e for e in allocations if e["frames"][0]["name"] == "exp_avg_sq")
-        self.assertEqual((moment["frames"][0]["filename"], moment["category"]), ("wte.weight", "optimizer state"))
+        self.assertEqual((moment["frames"][0]["filename"], moment["category"]),
+                         ("wte.weight", "optimizer state"))
         # The viewer fails on traces with categories but without this one.
         self.assertEqual([e["category"] for e in events if e["action"] == "snapshot"], ["unknown"])
 
@@ -166,16 +176,19 @@ class InPyTorch(SnapshotTest):
         text = _memory_viz.trace(snapshot)
         self.assertIn(f"{len(snapshot['device_traces'][0])} entries", text)
         allocations = sum(e["action"] == "alloc" for e in snapshot["device_traces"][0])
-        self.assertEqual(text.count(" = seg_0[") + text.count(" = a[") + text.count(" = MEM["), allocations)
+        self.assertEqual(text.count(" = seg_0[") + text.count(" = a[") + text.count(" = MEM["),
+                         allocations)
 
     def test_plots_contain_it(self):
         for name in ("small", "cuda", "empty"):
             for plot in (_memory_viz.trace_plot, _memory_viz.segment_plot):
                 self.assertIn("snapshot.pickle", plot(self.load(name)))
-            self.assertIn("snapshot.pickle", _memory_viz.trace_plot(self.load(name), filter_freed=True))
+            self.assertIn("snapshot.pickle",
+                          _memory_viz.trace_plot(self.load(name), filter_freed=True))
 
     def test_flame_graph_has_what_is_left_after_the_step(self):
-        lines = _memory_viz.memory(self.load("small"), format_flamegraph=lambda text: text).splitlines()
+        lines = _memory_viz.memory(self.load("small"),
+                                   format_flamegraph=lambda text: text).splitlines()
         bytes_of = {}
         for line in lines:
             stack, size = line.rsplit(" ", 1)

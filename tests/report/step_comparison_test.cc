@@ -79,7 +79,7 @@ TEST(StepComparison, SaysOfWhichStepsBusyTimesAre) {
   EXPECT_THAT(table_of(on_cpu(step(1e9, 1_MiB), measured)), Not(HasSubstr("busy times")));
   measured.timed = {.count = 1, .step_ns = 280e6};
   EXPECT_THAT(table_of(on_cpu(step(1e9, 1_MiB), measured)),
-              HasSubstr("busy times are those of one step, which took 280 ms\n"));
+              HasSubstr("busy times are from one step, which took 280 ms\n"));
   measured.timed = {.count = 3, .step_ns = 280e6};
   EXPECT_THAT(table_of(on_cpu(step(1e9, 1_MiB), measured)),
               HasSubstr("busy times are medians of 3 steps, which took 280 ms (median)\n"));

@@ -32,7 +32,7 @@ struct Case {
   int threads;
 };
 
-/// Of bits_of().
+/// The float that bits_of() wrote.
 float float_of(const std::string& bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(std::stoul(bits, nullptr, 16)));
 }

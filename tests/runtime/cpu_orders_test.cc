@@ -200,7 +200,7 @@ TEST_F(CpuOrders, LanesThatSleepBeforeTasksGiveTheSameBits) {
   }
 }
 
-/// Of a thousand random orders those from `first` on, so many apart, give the bits of `lowered`.
+/// Random orders give the bits of `lowered`: out of a thousand, every `apart`-th from `first` on.
 void expect_equal_bits(const PlacedModel& placed,
                        const schedule::Schedule& lowered,
                        std::uint64_t first,

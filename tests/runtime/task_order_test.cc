@@ -259,7 +259,7 @@ TEST(TaskOrder, LanesRunEveryStreamButComputeAndReductionsOnAThreadOfItsOwn) {
   EXPECT_EQ(overlap, std::vector{operations[static_cast<std::size_t>(Stream::kCpu)]});
 }
 
-/// Of two steps under way, whichever task fails.
+/// Two steps are under way; any task may fail.
 TEST(TaskOrder, AFailureBetweenTwoStepsEndsTheNextOne) {
   Task task, waiting;
   task.id = 0;

@@ -96,7 +96,7 @@ TEST(Search, TheOriginalsRulesKnowHowManyGpusShareAChunk) {
   EXPECT_THAT(description(2, 2), testing::HasSubstr("cache first")) << "each has all of a chunk";
 }
 
-/// Of two GPUs, seconds per 1e9 parameters: a block saves 4 / B, state in its place (2 / 7) * (10 /
+/// Seconds per 1e9 parameters on two GPUs: a block saves 4 / B, state in its place (2 / 7) * (10 /
 /// B + 1 / V), with links of B GB/s together, cores of V G/s, and a GPU that updates at once.
 TEST(Search, TheOriginalsRulesTakeWhatGpusGetTogether) {
   const program::Program program = for_cuda(small_transformer(program::DType::kBFloat16));

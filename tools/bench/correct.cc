@@ -48,7 +48,7 @@ std::string changes_of(const schedule::Corrected& corrected) {
   return fmt::format("{}", fmt::join(phrases, ", "));
 }
 
-/// Of the run, as elixir-train prints it; nullopt where its summary is missing, or knows of no
+/// The step time of the run, as elixir-train prints it; nullopt if the summary is missing or has no
 /// step.
 std::optional<double> measured_step_ns(const std::filesystem::path& run) {
   const std::filesystem::path path = run / "summary.json";

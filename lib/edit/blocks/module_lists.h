@@ -11,8 +11,8 @@
 
 namespace elixir::edit {
 
-/// By operator: a number for the list item that it is in, or -1. Lists are those that hold
-/// `activations` at two positions or more; nested ones belong to the outer one.
+/// By operator: a number for the list item that it is in, or -1. A list counts if it holds
+/// `activations` at two positions or more; a nested list belongs to the outer one.
 [[nodiscard]] std::vector<std::int32_t> items_of_lists(
     const program::Program& program,
     const program::Lifetimes& lifetimes,

@@ -3,8 +3,8 @@
 #pragma once
 // The blocks of a program in which nothing repeats: forward is cut where few bytes pass from one
 // part to the next. What passes a cut stays kept; what is made inside a segment can be made again,
-// all of the segment at once. So many short segments keep much, and a long one makes much again:
-// the segments are those for which both together are least.
+// all of the segment at once. Many short segments keep much, and a long one makes much again: the
+// cuts are chosen so that kept and remade bytes together are least.
 
 #include <cstdint>
 #include <vector>

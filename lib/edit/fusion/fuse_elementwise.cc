@@ -105,7 +105,7 @@ class GroupRewriter {
         const Operator& whole = program_.operators[of];
         const bool is_first = op.id == 0 || split_.of[op.id - 1] != of;
         const OperatorId input = is_first ? op.id : op.id - 1;
-        // Where the first part is in no group, both are one again.
+        // If the first part is in no group, both are one again.
         if (group_[input] == nullptr) {
           if (is_first) add(whole, of);
           continue;

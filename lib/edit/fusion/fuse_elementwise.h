@@ -11,7 +11,7 @@
 namespace elixir::edit {
 
 struct FusedElementwise {
-  /// With the lifetimes of a replay. Storages keep their ids; those that are gone have no bytes.
+  /// With the lifetimes of a replay. Storages keep their ids; a storage that is gone has no bytes.
   program::Program program;
   int groups = 0;   ///< 0: `program` is the one before
   int members = 0;  ///< operators that are in them

@@ -34,7 +34,7 @@ using program::Program;
 using program::StorageId;
 using program::TensorRef;
 
-/// Of one group: a kernel that does more would run out of registers.
+/// Most operators of a group: a kernel that does more would run out of registers.
 constexpr std::size_t kMostMembers = 32;
 
 /// Who must run before whom, because of a storage.
@@ -342,14 +342,14 @@ class Grouping {
   const Dependencies dependencies_;
   const std::vector<std::int32_t> block_;       ///< by operator
   std::vector<bool> made_again_;                ///< by operator
-  std::vector<std::optional<Ints>> shapes_;     ///< by operator; of those that can be fused
+  std::vector<std::optional<Ints>> shapes_;     ///< by operator that can be fused
   std::vector<OperatorId> place_;               ///< by operator: where it runs
   std::vector<bool> grouped_;                   ///< by operator
   std::vector<std::vector<OperatorId>> users_;  ///< by storage: executed operators, in order
   std::vector<bool> stays_;                     ///< by storage: gradients and the loss
   std::vector<Interval> in_use_;          ///< by storage; first -1: made by no operator, or gone
   std::vector<std::int64_t> live_bytes_;  ///< by place
-  /// Of the program without groups.
+  /// By phase and block: the most bytes that are alive in the program without groups.
   std::map<std::pair<Phase, std::int32_t>, std::int64_t> most_in_block_;
 };
 

@@ -34,11 +34,9 @@ std::vector<AdamRate> rates_of(const Bench& bench,
 const Registration kAdamCpu({
     "adam-cpu",
     "parameters per second of AdamW on the CPU, fp32 states, by dtype of gradient and parameter, "
-    "and "
-    "of 2, 4, 8 … processes at once where there are as many GPUs",
+    "and of 2, 4, 8 … processes at once where there are as many GPUs",
     "the runtime's kernel over arrays far larger than the caches, by all threads, which processes "
-    "at "
-    "once divide among them",
+    "at once divide among them",
     9.0,
     1.2,
     never,

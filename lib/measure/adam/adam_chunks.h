@@ -17,9 +17,9 @@ namespace elixir::measure {
 
 class AdamChunks {
  public:
-  /// Of `parameters` together. Fewer than kFewParameters are one chunk, so that they may fit a
-  /// cache; more are chunks in each stripe of `memory`, of at most `most_in_chunk` each. Throws
-  /// kOutOfMemory.
+  /// Chunks with `parameters` parameters together. Fewer than kFewParameters are one chunk, so that
+  /// they may fit a cache. More are cut into chunks of at most `most_in_chunk` in each stripe of
+  /// `memory`. Throws kOutOfMemory.
   AdamChunks(const AdamPass& pass,
              std::size_t parameters,
              SpreadMemory& memory,
@@ -27,7 +27,7 @@ class AdamChunks {
              std::size_t most_in_chunk = kMostInChunk);
 
   [[nodiscard]] std::size_t count() const { return chunks_.size(); }
-  /// Of the chunks that begin from now on.
+  /// What the chunks that begin from now on write.
   void write(hardware::AdamWrites writes);
   /// Begins the runtime's kernel over the next chunk, in turn, as soon as its last pass has ended.
   /// If the pool's caller gives jobs, as on a machine with a GPU, chunks overlap; else it has ended
@@ -40,7 +40,7 @@ class AdamChunks {
 
   static constexpr std::size_t kFewParameters = std::size_t{8} << 20;
   static constexpr std::size_t kMostInChunk = std::size_t{32} << 20;
-  /// Of `memory`, at most.
+  /// Most bytes of `memory` that a parameter takes.
   static constexpr std::int64_t kBytesPerParameter = 16;
 
  private:

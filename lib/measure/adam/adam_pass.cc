@@ -32,7 +32,7 @@ namespace {
 /// than over 90 GiB of it.
 constexpr std::int64_t kSpreadParameters = std::int64_t{1} << 30;
 
-/// Of a pass without --quick.
+/// The parameters of a pass without --quick.
 std::int64_t parameters_at_full_effort(const Bench& bench) {
   return std::max(64_MiB, bench.pool->threads() * 16_MiB);
 }
@@ -41,7 +41,7 @@ std::int64_t parameters_at_full_effort(const Bench& bench) {
 /// slower: threads wake up first, and wait for the last one in the end. So a sample has as many
 /// parameters as a pass at full effort, and with a GPU 512 Mi at least. What a cache may hold stays
 /// alone. Without a GPU all threads wait for each other at the end of every chunk, in a training,
-/// too. `chunks` are those of each rank.
+/// too. `chunks`: how many each rank has.
 std::size_t chunks_in_sample(std::size_t parameters, std::size_t chunks, const Bench& bench) {
   if (parameters < AdamChunks::kFewParameters) return chunks;
   const auto full = static_cast<std::size_t>(parameters_at_full_effort(bench));

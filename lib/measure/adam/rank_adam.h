@@ -26,11 +26,11 @@ class RankAdam {
   /// Over `parameters` together, a rank for each pool. Throws kOutOfMemory.
   RankAdam(const AdamPass& pass, std::size_t parameters, SpreadMemory& memory, Pools pools);
 
-  /// Of all ranks.
+  /// The threads of all ranks together.
   [[nodiscard]] int threads() const;
-  /// Of the chunks that begin from now on.
+  /// What the chunks that begin from now on write.
   void write(hardware::AdamWrites writes);
-  /// Of each rank.
+  /// The number of chunks of each rank.
   [[nodiscard]] std::size_t chunks() const;
   /// Begins the next `chunks` of every rank; in turn, so that no rank waits while another one's are
   /// begun. Waits while all of a rank's chunks are under way, so that on average it takes as long

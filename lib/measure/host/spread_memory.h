@@ -3,8 +3,8 @@
 #pragma once
 // Host memory as a training has it: pieces that lie far apart in one large arena, page-locked where
 // there is a GPU. Machines are often virtual: neighbouring gigabytes may then belong to one memory
-// controller of several, without saying so. On such a machine AdamW over 8 GiB was a fifth slower
-// than over 32 GiB (docs/metrics.md), which is what a training has.
+// controller of several, without saying so. On one virtual machine AdamW over 8 GiB was a fifth
+// slower than over the 32 GiB that a training has (docs/metrics.md).
 //
 // Not thread-safe.
 
@@ -41,7 +41,7 @@ class SpreadMemory {
   SpreadMemory(std::size_t bytes, kernels::ThreadPool& pool, const kernels::PageLock* lock);
 
   /// Pieces of `piece_bytes` each, at most kStripes, evenly spread. What they hold is unspecified.
-  /// Throws kOutOfMemory when they do not fit beside those that others hold.
+  /// Throws kOutOfMemory when they do not fit beside the pieces that others hold.
   [[nodiscard]] Pieces take(std::size_t count, std::size_t piece_bytes);
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   /// The longest piece.

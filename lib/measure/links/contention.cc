@@ -29,7 +29,8 @@ using Groups = std::vector<Group>;
 // As many as a large chunk has.
 constexpr std::size_t kSummedElements = 64_MiB;
 
-/// Of the spread memory, where each GPU copies both ways, AdamW runs and a share stays free.
+/// A share of the spread memory: one for each direction of each GPU's copies, one for AdamW, and
+/// one stays free.
 std::size_t share_bytes(const Bench& bench) {
   return bench.spread->bytes() / (2 * static_cast<std::size_t>(bench.gpus) + 2);
 }
@@ -142,7 +143,7 @@ std::optional<hardware::AdamWrites> adam_pass(const Group& group) {
 }
 
 /// Whether a training step does both at once. What ranks exchange shares a GPU with products. The
-/// cores do one pass of AdamW at a time, and those that write a part differ in how they treat
+/// cores do one pass of AdamW at a time, and passes that write a part differ in how they treat
 /// copies.
 bool meet(const Group& group, const Group& other) {
   if (adam_pass(group) && adam_pass(other)) return false;
@@ -249,8 +250,7 @@ void measure_among(const Groups& groups,
 const Registration kContention({
     "contention",
     "rate alone over rate beside another work, for every pair of works that share a link, memory "
-    "or "
-    "cores",
+    "or cores",
     "units of all works timed by the wall clock while each runs on a thread of its own; on the CPU "
     "device AdamW and a memory copy, each by half the threads",
     56.0,

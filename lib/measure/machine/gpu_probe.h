@@ -29,7 +29,7 @@ namespace elixir::measure {
 /// How to lock host memory for them; null in a build without CUDA.
 [[nodiscard]] const kernels::PageLock* gpu_page_lock();
 
-/// PCI addresses of those GPUs, in the form that NVML uses.
+/// PCI addresses of the GPUs, in the form that NVML uses.
 [[nodiscard]] std::vector<std::string> gpu_bus_ids();
 
 /// Memory of a GPU that is in use outside LibTorch's allocator.

@@ -15,8 +15,8 @@ namespace elixir::measure {
 /// `root` is "/sys"; tests use their own trees. Leaves out what the kernel does not report.
 [[nodiscard]] hardware::Topology read_topology(const std::string& root = "/sys");
 
-/// Bytes of all caches of the last level together; 0 when none is reported. (sysconf gives those of
-/// an AMD processor with all its cores, where this machine may have a few of them.)
+/// Bytes of all caches of the last level together; 0 when none is reported. (sysconf gives the
+/// caches of a whole AMD processor, although this machine may have only a few of its cores.)
 [[nodiscard]] std::int64_t last_level_cache_bytes(const hardware::Topology& topology);
 
 /// The CPUs of a NUMA node; empty when there is no such node.

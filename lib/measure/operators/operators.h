@@ -39,10 +39,9 @@ void check_target(const program::Program& program,
                                                          bool by_kernels,
                                                          std::string key);
 
-/// Adds or replaces in `profile.operators` every call that a replay of `program` executes, but
-/// those whose keys are in `known`, and adds their keys to it. Waives a call that fails on
-/// synthetic data, with the reason. Throws kProfileTargetMismatch when the target of the program is
-/// not the device.
+/// Adds or replaces in `profile.operators` every call that a replay of `program` executes and whose
+/// key is not in `known`, and adds the keys to `known`. Waives a call that fails on synthetic data,
+/// with the reason. Throws kProfileTargetMismatch when the target of the program is not the device.
 void measure_operators(const program::Program& program,
                        const Bench& bench,
                        hardware::HardwareProfile& profile,

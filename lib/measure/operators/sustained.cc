@@ -2,9 +2,10 @@
 // Copyright 2026 The Elixir authors
 // How much longer matrix products take in a busy GPU. Products and copies of device memory take
 // turns of some milliseconds, as products and elementwise calls do in a step. The power that a
-// product draws depends on its data. So the busy GPU works on data like those of a transformer's
-// second linear layer. It is compared with the same product measured as operators are
-// (measure_call_on_gpu()), because predictions start from those times, whatever the clock was then.
+// product draws depends on its data. So the busy GPU works on data like a transformer's second
+// linear layer has. It is compared with the same product measured as operators are
+// (measure_call_on_gpu()), because predictions start from the times of operators, whatever the
+// clock was then.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -49,7 +50,7 @@ class BusyGpu {
     constexpr int kInARow = 40;
     return gpu_work_seconds_once([] {}, [&] { run(0, kInARow); }) / kInARow;
   }
-  /// Of `turns` turns.
+  /// Seconds of one of `turns` turns.
   [[nodiscard]] double turn_seconds(int turns, int products, int copies) {
     const auto all = [&] {
       for (int i = 0; i < turns; ++i) run(products, copies);
@@ -93,8 +94,8 @@ program::Program product_program() {
   return program;
 }
 
-/// Seconds of the product among the operators. Products before it warm the GPU, as those of other
-/// operators do there.
+/// Seconds of the product among the operators. Products before it warm the GPU, as other operators
+/// do while they are measured.
 double product_seconds(const Bench& bench, hardware::HardwareProfile& profile) {
   constexpr int kUncounted = 3, kCounted = 5;
   const program::Program program = product_program();

@@ -15,7 +15,8 @@ inline constexpr std::int64_t kMinBlockBytes = kAllocationUnitBytes;
 inline constexpr std::int64_t kMaxSmallBytes = 1_MiB;      ///< larger blocks: the large pool
 inline constexpr std::int64_t kSmallSegmentBytes = 2_MiB;  ///< segments (pages) of the small pool
 inline constexpr std::int64_t kMinLargeBytes = 10_MiB;     ///< from here on, one segment per block
-inline constexpr std::int64_t kRoundLargeBytes = 2_MiB;    ///< such segments are multiples of this
+inline constexpr std::int64_t kRoundLargeBytes =
+    2_MiB;  ///< segments of one block are multiples of this
 
 /// Size of the block that a request of `bytes` (> 0) needs.
 [[nodiscard]] std::int64_t block_bytes(std::int64_t bytes, const AllocatorConfig& config);

@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Which modules and operators hold and allocate device memory: the bytes of one training step by
-// category, module and operator. Sizes are those of timeline.h (eager lifetimes, rounded up to 512
-// bytes). Every byte is counted once: the modules' shares of the peak add up to the peak.
+// category, module and operator. Sizes are counted as in timeline.h (eager lifetimes, rounded up to
+// 512 bytes). Every byte is counted once: the modules' shares of the peak add up to the peak.
 
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ struct ModuleShare {
   std::int64_t at_peak_bytes = 0;
   std::int64_t activations_bytes = 0;  ///< activations that its own calls allocate in a step
   /// The most that is allocated in total while a call of this module, or of a module inside it,
-  /// runs. 0 without such a call.
+  /// runs. 0 if the module has no call.
   std::int64_t peak_inside_bytes = 0;
 };
 
@@ -48,7 +48,8 @@ struct OperatorShare {
 /// A profile reduced to its memory. Small and easy to compare; does not hold the program.
 struct Attribution {
   std::string model_path, fingerprint, target, optimizer;
-  std::string workspaces;  ///< who named those of convolutions: "cuDNN 9.19.0 on an NVIDIA H200"
+  std::string
+      workspaces;  ///< who named the workspaces of convolutions: "cuDNN 9.19.0 on an NVIDIA H200"
   std::vector<std::string> inputs;  ///< "input_ids int64[8,128]"
   program::MemorySummary memory;    ///< copied from the document
   std::int64_t parameters = 0;      ///< elements

@@ -14,8 +14,8 @@ namespace elixir::memory {
 
 struct Occupation {
   std::int64_t param_occ = 0;   ///< elements times element size, tied parameters once
-  std::int64_t buffer_occ = 0;  ///< likewise
-  std::int64_t grad_occ = 0;    ///< likewise, of parameters that get a gradient
+  std::int64_t buffer_occ = 0;  ///< the same of the buffers
+  std::int64_t grad_occ = 0;    ///< the same of the parameters that get a gradient
   /// The most bytes (rounded as the allocator does) beyond parameters, buffers and inputs while an
   /// operator runs. Each gradient counts from its allocation until it is final.
   std::int64_t activation_occ = 0;

@@ -46,7 +46,7 @@ struct OperatorChange {
 struct CategoryChange {
   program::Category category{};
   Amount at_peak_bytes;
-  Amount made_bytes;  ///< all storages of a step, also those never alive together
+  Amount made_bytes;  ///< all storages of a step, alive together or not
 };
 
 struct ProfileChanges {

@@ -19,7 +19,7 @@ bool is_matrix(const Parameter& parameter) {
   return parameter.tensor.sizes.size() > 1;
 }
 
-/// A dense tensor of such state, or of the parameter's shape.
+/// A dense tensor: a part of Adafactor's state, or one of the parameter's shape.
 TensorRef state_of(const Parameter& parameter, OptimizerPart part) {
   return operators::in_row_major_order(state_sizes(part, parameter.tensor.sizes),
                                        parameter.tensor.dtype);

@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // What torch.optim.Adafactor asks for in an update. It has no fused form. Source:
-// torch/optim/_adafactor.py of PyTorch 2.11, default arguments. The names below are those of its
-// variables. Tensors of two and more dimensions are matrices to it; all others are vectors.
+// torch/optim/_adafactor.py of PyTorch 2.11, default arguments. The names below are the names of
+// its variables. Tensors of two and more dimensions are matrices to it; all others are vectors.
 
 #include "memory/step/update_requests.h"
 #include "program/program.h"

@@ -127,12 +127,11 @@ std::vector<std::string> reasons_of(const program::Program& program,
                                    asked == 1 ? "pass" : "passes");
     if (asked > passes.by_library) text += "; the rest are estimates";
     if (!measured) {
-      text += is_recorded
-                  ? fmt::format(
-                        "; of such answers, 89 % were right to the byte for other nets, and "
-                        "none was off by more than {}",
-                        format_bytes(kLargestErrorOfAnswer))
-                  : std::string("; such answers were not compared with a GPU of this kind");
+      text += is_recorded ? fmt::format(
+                                "; of its answers for other nets 89 % were right to the byte, and "
+                                "none was off by more than {}",
+                                format_bytes(kLargestErrorOfAnswer))
+                          : std::string("; its answers were not compared with a GPU of this kind");
     }
     reasons.push_back(std::move(text));
   }

@@ -14,8 +14,8 @@
 
 namespace elixir::memory {
 
-/// `scripts` are those of the program's calls, in order, made with `table`; `timeline` is that of a
-/// step with them. An update of torch.optim counts as one more call.
+/// `scripts`: one for each of the program's calls, in order, made with `table`. `timeline`: of a
+/// step with these scripts. An update of torch.optim counts as one more call.
 [[nodiscard]] program::Certainty certainty_of(const program::Program& program,
                                               const std::vector<operators::CallScript>& scripts,
                                               program::OptimizerUse use,

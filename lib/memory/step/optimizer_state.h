@@ -4,10 +4,9 @@
 // The tensors that an optimizer keeps for each parameter with a gradient, from the second step on.
 // adamw and adam keep two moments, sgd-momentum its momentum; adafactor keeps a row and a column of
 // a matrix, and otherwise a variance for each element; sgd and none keep nothing.
-//
-// Elixir's moments of parameters narrower than fp32 are fp32, and there is an fp32 master. Those of
-// torch.optim have the parameters' dtype, without masters. Its count of steps is on the device for
-// the fused form alone (torch/optim/adam.py, PyTorch 2.11).
+// Elixir keeps fp32 moments and an fp32 master for parameters narrower than fp32. torch.optim keeps
+// moments in the parameters' dtype and no masters. Its count of steps is on the device for the
+// fused form alone (torch/optim/adam.py, PyTorch 2.11).
 
 #include <cstdint>
 #include <string>
@@ -43,7 +42,7 @@ inline constexpr NameTable<OptimizerPart, 8> kOptimizerParts{
   return kOptimizerParts.name_of(part);
 }
 
-/// The sizes of such a part for a parameter of these sizes.
+/// The sizes of that part of the state for a parameter of the sizes `parameter`.
 [[nodiscard]] program::Ints state_sizes(OptimizerPart part, program::Ints parameter);
 
 struct OptimizerTensor {

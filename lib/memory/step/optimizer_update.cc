@@ -48,7 +48,7 @@ void denominators(const Program& program, UpdateRequests& requests) {
   requests.release(held);
 }
 
-/// Whether updates of such parameters were recorded.
+/// Whether updates of parameters with these dtypes were recorded.
 bool has_recorded_dtype(const Program& program) {
   const std::vector<ParametersOfDType> groups = updated_by_dtype(program);
   return std::all_of(groups.begin(), groups.end(), [](const ParametersOfDType& group) {

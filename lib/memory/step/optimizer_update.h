@@ -7,23 +7,23 @@
 //
 // Source: torch/optim/adam.py and sgd.py of PyTorch 2.11, for their default arguments (no amsgrad,
 // not capturable; of Adam and SGD without weight decay). The test `torch-optimizer` compares these
-// requests with those of torch.optim on the CPU. Recorded on an H100 and an H200, in fp32 and bf16:
-// AdamW and SGD with momentum, every form; Adafactor; clipping (docs/accuracy.md). AdamW is Adam
-// there with another default, and SGD without momentum is less of the same.
+// requests with what torch.optim asks for on the CPU. Recorded on an H100 and an H200, in fp32 and
+// bf16: AdamW and SGD with momentum, every form; Adafactor; clipping (docs/accuracy.md). AdamW is
+// Adam there with another default, and SGD without momentum is less of the same.
 
 #include "operators/scratch/call_script.h"
 #include "program/program.h"
 
 namespace elixir::memory {
 
-/// Of one step. Both have temporaries alone, and release all of them.
+/// The scripts of one step. Both make only temporaries, and release all of them.
 struct OptimizerUpdate {
   operators::CallScript clipping;  ///< comes first; empty without
   operators::CallScript update;
 };
-/// A script is modelled on a GPU that was not recorded, and where parameters have a dtype other
-/// than fp32 and bf16, or several: nobody recorded such an update, and PyTorch takes dtypes in the
-/// order of a hash table.
+/// A script is modelled if nobody recorded the update: on a GPU that was not recorded, or with
+/// parameters of a dtype other than fp32 and bf16, or of several dtypes (PyTorch takes them in the
+/// order of a hash table).
 [[nodiscard]] OptimizerUpdate optimizer_update(const program::Program& program,
                                                program::OptimizerUse use);
 

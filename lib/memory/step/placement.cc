@@ -166,7 +166,7 @@ class StepRecorder {
   }
 
  private:
-  /// Of steps that hold as much, the last.
+  /// Keeps the step that holds most; the last one of equals.
   void keep_highest() {
     if (peak_bytes_ < highest_bytes_) return;
     highest_bytes_ = peak_bytes_;

@@ -33,7 +33,8 @@ struct PlacedEvent {
 [[nodiscard]] std::vector<PlacedEvent> place_in_one_segment(const TrainingEvents& events);
 
 struct SimulatedStep {
-  /// Of the step that holds most in blocks: the last, or an earlier one that holds more.
+  /// The events of the step that holds most in blocks: the last step, or an earlier one that holds
+  /// more.
   std::vector<PlacedEvent> placed;
   TrainingMemory training;
 };

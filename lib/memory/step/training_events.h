@@ -30,7 +30,7 @@ struct TrainingAllocation {
   program::StorageId storage = -1;  ///< -1 for scratch and optimizer state
   std::int32_t parameter = -1;      ///< for optimizer state: its parameter; otherwise -1
   OptimizerPart part = OptimizerPart::kMaster;      ///< of the optimizer state
-  program::DType dtype = program::DType::kFloat32;  ///< likewise
+  program::DType dtype = program::DType::kFloat32;  ///< of the optimizer state
   program::OperatorId at = -1;  ///< as TrainingEvent::at; -1 before the first step
   int step = 0;                 ///< from 1; 0 before the first
 };

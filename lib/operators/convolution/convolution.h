@@ -20,7 +20,7 @@ namespace elixir::operators {
 
 struct ConvolutionWorkspace {
   std::int64_t bytes = 0;
-  bool measured = false;  ///< asked of cuDNN on such a GPU, or recorded there
+  bool measured = false;  ///< asked of cuDNN on a GPU of this kind, or recorded there
 };
 /// nullopt when nobody has asked.
 using AnswerConvolution =
@@ -30,8 +30,8 @@ using AnswerConvolution =
 /// and aten::convolution_backward.
 [[nodiscard]] bool is_convolution(const program::Operator& op);
 
-/// Writes the script of such a call. A workspace without an answer is estimated: the bytes that the
-/// call reads; then the script is modelled. It is measured where every answer is.
+/// Writes the script of a convolution. The script is measured if every answer is. A workspace
+/// without an answer is estimated as the bytes that the call reads, and the script is modelled.
 void write_convolution(ScriptBuilder& script, const AnswerConvolution& answer);
 
 /// Where the workspaces of one call come from, in passes of cuDNN.

@@ -41,8 +41,8 @@ struct ConvolutionQuery {
 /// Larger sizes are no convolution's, and products of two of them do not overflow.
 inline constexpr std::int64_t kMostConvolutionSize = std::int64_t{1} << 30;
 
-/// Whether cuDNN can be asked: ranks and sizes fit, dtypes are those above. False for what a
-/// damaged document may say.
+/// Whether cuDNN can be asked: ranks and sizes fit, and the dtype is one of the above. False for
+/// what a damaged document may say.
 [[nodiscard]] bool is_possible(const ConvolutionQuery& query);
 
 /// "fwd bf16 nchw x=16,3,224,224 w=96,3,4,4 s=4,4 p=0,0 d=1,1 g=1": the same for equal queries.

@@ -122,7 +122,7 @@ struct SplitTiles {
   }
 };
 
-/// nullopt for an engine without such tiles.
+/// nullopt for an engine without these tiles.
 std::optional<SplitTiles> split_tiles(const ConvolutionQuery& query,
                                       const ConvolutionEngine& engine) {
   const auto tile = knob(engine, kTile);

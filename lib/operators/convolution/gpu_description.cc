@@ -60,7 +60,7 @@ int check_gpu_description(const JsonDocument& document, std::optional<int> sm) {
   for (const std::string_view key : kCounts) static_cast<void>(count_of(root, key));
   const std::int64_t multiprocessors = count_of(root, kMultiprocessors);
   if (multiprocessors > kMostMultiprocessors) {
-    refuse(root.at(kMultiprocessors), kMultiprocessors, "the number that such a GPU has");
+    refuse(root.at(kMultiprocessors), kMultiprocessors, "the number that a GPU of this kind has");
   }
   return static_cast<int>(multiprocessors);
 }

@@ -15,8 +15,8 @@ namespace elixir::operators {
 /// Dimensions of a batch of sequences, of images, of volumes.
 inline constexpr std::size_t kSequenceRank = 3, kImageRank = 4, kVolumeRank = 5;
 
-/// Whether a tensor of four or five dimensions (N, C, [D,] H, W) has strides like those of a tensor
-/// whose channels come last. It may have gaps. False for tensors of other ranks.
+/// Whether a tensor of four or five dimensions (N, C, [D,] H, W) has its strides in the order of a
+/// tensor whose channels come last. It may have gaps. False for tensors of other ranks.
 [[nodiscard]] bool suggests_channels_last(const program::TensorRef& tensor);
 
 /// Whether its elements are one block, in order of the format.

@@ -117,8 +117,8 @@ bool touches_device(const Operator& op, const Program& program, const CallScript
   return (op.writes || !script.steps.empty()) && !is_on_host_alone(op, program);
 }
 
-/// Of a call without a rule, whose script is its outputs alone. Exact only where somebody has
-/// looked: LibTorch's source, or recorded runs on such a device.
+/// The certainty of a call without a rule: its script is its outputs alone. Exact only if somebody
+/// has looked, in LibTorch's source or in recorded runs on a device of this kind.
 ScriptSource source_without_rule(const Operator& op,
                                  const Program& program,
                                  const CudaTraits& traits) {

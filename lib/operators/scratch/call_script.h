@@ -44,9 +44,9 @@ struct CallScript {
 
 /// Whether only a library (cuDNN) knows the scratch memory of the call.
 [[nodiscard]] bool is_library_call(const program::Operator& op);
-/// Whether the table has the script of such a call.
+/// Whether the table has the script of the library call `op`.
 [[nodiscard]] bool is_recorded_call(const program::Operator& op, const WorkspaceTable& table);
-/// The names of such calls, sorted.
+/// The names of library calls, sorted.
 [[nodiscard]] std::vector<std::string_view> library_calls();
 
 /// What the rule of an operator rests on at best. Each rule says which calls it is not sure of.

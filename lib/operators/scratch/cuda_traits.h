@@ -16,8 +16,8 @@ struct CudaTraits {
   /// not, the rules still follow LibTorch's sources, but every call that makes or writes anything
   /// on the device counts as modelled.
   bool recorded = false;
-  /// Of the GPU that stands for the architecture (90: H100 SXM and H200; 80: A100; 89: RTX 4090);
-  /// nullopt for unknown architectures.
+  /// The number on the GPU that stands for the architecture (90: H100 SXM and H200; 80: A100; 89:
+  /// RTX 4090); nullopt for unknown architectures.
   std::optional<int> multiprocessors;
   int threads_per_multiprocessor = 2048;
   /// For estimates. An unknown number becomes a number larger than any GPU has, so that estimates

@@ -12,7 +12,7 @@
 
 namespace elixir::operators {
 
-/// Of one kernel.
+/// Scratch memory of one reduction kernel.
 struct ReductionScratch {
   std::int64_t buffer_bytes = 0;      ///< partial sums; 0: one block per output
   std::int64_t semaphores_bytes = 0;  ///< one counter per column of blocks

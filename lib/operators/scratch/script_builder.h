@@ -42,7 +42,8 @@ class ScriptBuilder {
   [[nodiscard]] std::size_t output_count() const { return fresh_.size(); }
   [[nodiscard]] std::int64_t output_bytes(std::size_t position) const;
   [[nodiscard]] bool is_on_host(const program::TensorRef& tensor) const;
-  /// Whether calls of this form were recorded on such a device, and asked for what was predicted.
+  /// Whether calls of this form were recorded on a device of this kind, and asked for what was
+  /// predicted.
   [[nodiscard]] bool was_recorded() const;
 
   /// Allocates the `position`-th fresh output now. Does nothing if it does not exist or is already
@@ -84,21 +85,21 @@ class ScriptBuilder {
 /// Whether offsets in bytes from a tensor's first element to all others fit into 32 bits. LibTorch
 /// gives larger tensors other kernels, or one kernel for each of several parts.
 [[nodiscard]] bool is_within_32_bits(const program::TensorRef& tensor);
-/// Of all tensors that a call takes and gives.
+/// The same for all tensors that a call takes and returns.
 [[nodiscard]] bool is_within_32_bits(const program::Operator& op);
 /// Whether the elements of a tensor are one block in row-major order.
 [[nodiscard]] bool is_contiguous(const program::TensorRef& tensor);
 /// Whether `reshape(-1)` makes a view: its elements, in row-major order, are equally far apart.
 [[nodiscard]] bool is_evenly_spaced(const program::TensorRef& tensor);
-/// A tensor without storage whose elements are such a block.
+/// A tensor without storage whose elements are one block in row-major order.
 [[nodiscard]] program::TensorRef in_row_major_order(program::Ints sizes, program::DType dtype);
 /// What LibTorch's `to` makes of a tensor: one block, in the tensor's order if that is one block.
 [[nodiscard]] program::TensorRef converted(const program::TensorRef& tensor, program::DType dtype);
 /// Whether the elements of a tensor are one block, in any order of dimensions.
 [[nodiscard]] bool is_one_block(const program::TensorRef& tensor);
-/// The bytes of one number in which LibTorch's kernels sum up such numbers.
+/// Bytes of the number in which LibTorch's kernels sum up numbers of `dtype`.
 [[nodiscard]] std::int64_t accumulator_bytes(program::DType dtype);
-/// Of a reduction of `input` to `result`.
+/// The dtypes that a reduction of `input` to `result` computes with.
 [[nodiscard]] ReducedDTypes reduced_dtypes(program::DType input, program::DType result);
 /// Writes an estimate for a call of a library that nobody has asked or recorded: the bytes that the
 /// call reads. Most recorded calls need less.

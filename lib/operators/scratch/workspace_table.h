@@ -31,7 +31,8 @@ struct WorkspaceTable {
   std::string target;     ///< "cuda:sm_90"
   std::string libraries;  ///< versions it was measured with
   std::unordered_map<std::string, std::vector<RecordedStep>> calls;  ///< by operator_key
-  /// What cuDNN said on such a GPU, by query (operators/convolution/convolution_query.h).
+  /// What cuDNN said on a GPU of the target's kind, by query
+  /// (operators/convolution/convolution_query.h).
   std::unordered_map<std::string, std::int64_t> queries;
 
   /// Whether it was recorded with the libraries whose steps are predicted. If not, what it says is

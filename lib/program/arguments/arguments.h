@@ -25,7 +25,7 @@ struct ArgumentNames {
 [[nodiscard]] const std::vector<ArgumentNames>& argument_names();
 
 /// A view of a call's arguments; the call must outlive it. A document may hold fewer arguments than
-/// the schema has, or values of other types: such arguments count as missing. Asking for a name
+/// the schema has, or values of other types: both count as missing. Asking for a name
 /// that the operator does not have, or for an operator that the table does not have, is a bug:
 /// throws kInternal.
 class Arguments {

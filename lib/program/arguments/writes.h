@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Writes that a call's outputs do not show: batch norms in training update running statistics, and
-// some operators write noise into an argument. Such a call increments the storage's version too,
-// and the new version appears first among the arguments of a later call.
+// some operators write noise into an argument. The write increments the storage's version, too, and
+// the new version first appears among the arguments of a later call.
 
 #include <array>
 #include <string_view>

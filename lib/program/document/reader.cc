@@ -316,7 +316,7 @@ Workspace read_workspace(const JsonCursor& cursor, std::size_t operators) {
   return workspace;
 }
 
-/// Of a step with `operators` operators, and `calls` calls that have a label.
+/// Reads the memory of a step with `operators` operators, `calls` calls of which have a label.
 MemorySummary read_memory(const JsonCursor& cursor,
                           bool with_certainty,
                           std::size_t operators,

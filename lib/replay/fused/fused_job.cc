@@ -107,7 +107,7 @@ std::vector<at::Tensor> fused_results(const FusedArguments& arguments) {
   std::vector<at::Tensor> results;
   for (std::size_t i = 0; i < arguments.dtypes.size(); ++i) {
     const auto dtype = static_cast<c10::ScalarType>(arguments.dtypes[i]);
-    TORCH_CHECK_TYPE(is_value(dtype), "a fused operator does not make such a dtype");
+    TORCH_CHECK_TYPE(is_value(dtype), "a fused operator does not make this dtype");
     const at::IntArrayRef strides = arguments.strides.slice(i * shape.size(), shape.size());
     std::vector<std::int64_t> sizes = shape.vec();
     if (strides.back() == 0) sizes.back() = 1;

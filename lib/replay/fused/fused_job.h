@@ -51,7 +51,7 @@ struct FusedArguments {
 };
 /// Throws c10::Error for what does not fit.
 [[nodiscard]] std::vector<at::Tensor> fused_results(const FusedArguments& arguments);
-/// Likewise. The job is good as long as the tensors are.
+/// Throws c10::Error for what does not fit. The job is good as long as the tensors are.
 [[nodiscard]] FusedJob fused_job(const FusedArguments& arguments,
                                  const std::vector<at::Tensor>& results);
 

@@ -104,7 +104,7 @@ void store(const FusedTensor& tensor, std::int64_t offset, std::int64_t count, c
   }
 }
 
-/// Of one thread.
+/// What one thread runs.
 class Interpreter {
  public:
   Interpreter(const FusedJob& job, const FusedPasses& passes)

@@ -57,7 +57,9 @@ struct alignas(16) Vector { u32 part[4]; };
 struct alignas(8) Flags { unsigned char flag[8]; };
 
 __device__ __forceinline__ float wide_f(float x) { return x; }
-__device__ __forceinline__ float wide_b(u16 x) { return __uint_as_float(static_cast<u32>(x) << 16); }
+__device__ __forceinline__ float wide_b(u16 x) {
+  return __uint_as_float(static_cast<u32>(x) << 16);
+}
 __device__ __forceinline__ float wide_h(u16 x) {
   float result;
   asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x));
@@ -283,7 +285,7 @@ class SourceWriter {
     }
   }
 
-  /// Such an input waits in registers as it is: two numbers in each.
+  /// Whether the tensor has 16 bits a number: it waits in registers as it is, two numbers in each.
   [[nodiscard]] bool is_16_bits(std::size_t t) const {
     return tensor(t).dtype == c10::kBFloat16 || tensor(t).dtype == c10::kHalf;
   }

@@ -40,7 +40,8 @@ struct FusedForm {
 [[nodiscard]] std::string fused_source(const FusedJob& job, const FusedForm& form);
 [[nodiscard]] FusedLaunch fused_launch(const FusedJob& job, const FusedForm& form);
 
-/// Of NVRTC, beside the architecture: no fast-math, and no multiply-add that the steps do not name.
+/// Options of NVRTC beside the architecture: no fast-math, and no multiply-add that the steps do
+/// not name.
 [[nodiscard]] std::vector<const char*> fused_compile_options();
 
 }  // namespace elixir::replay

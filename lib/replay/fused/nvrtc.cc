@@ -12,7 +12,7 @@
 namespace elixir::replay {
 namespace {
 
-/// Of nvrtc.h, which is not there where Elixir is built without CUDA.
+/// The functions of nvrtc.h, which a build without CUDA lacks.
 class Nvrtc {
  public:
   using Program = void*;

@@ -3,8 +3,8 @@
 #pragma once
 // The chart of a step's memory: stacked areas by category over the operators in order, with the
 // peak and the start of backward. The SVG works without a script. With the data, the page's script
-// shows values under the pointer and can hide categories. The colours are those of torch.profiler's
-// memory timeline, as CSS variables of the page.
+// shows values under the pointer and can hide categories. The colours are taken from
+// torch.profiler's memory timeline, as CSS variables of the page.
 
 #include <string>
 #include <vector>

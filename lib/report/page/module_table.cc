@@ -46,7 +46,7 @@ class Writer {
     return tree_[static_cast<std::size_t>(position)];
   }
 
-  /// Chooses, breadth first, which modules have a row and which of those are open at first.
+  /// Chooses, breadth first, which modules have a row and which rows are open at first.
   void choose(std::size_t limit) {
     std::vector<std::int32_t> order{0};
     shown_[0] = true;

@@ -115,7 +115,7 @@ class Page {
         note);
   }
 
-  /// Of the whole step.
+  /// Matrix work of the whole step.
   [[nodiscard]] std::int64_t work() const {
     std::int64_t flops = 0;
     for (const program::Operator& op : program_.operators) flops += op.flops;
@@ -356,8 +356,7 @@ class Page {
     constexpr std::array<Meaning, 9> kMeanings{{
         {"allocated",
          "bytes of the blocks that LibTorch's caching allocator has handed out, each tensor "
-         "rounded "
-         "up to 512 bytes: what <code>torch.cuda.max_memory_allocated()</code> reports."},
+         "rounded up to 512 bytes: what <code>torch.cuda.max_memory_allocated()</code> reports."},
         {"reserved",
          "what that allocator holds from the driver, handed out or not: "
          "<code>torch.cuda.max_memory_reserved()</code>."},
@@ -375,8 +374,7 @@ class Page {
          "runs."},
         {"×",
          "tensors of one geometry and kind, listed once with the name of the first. Each: the "
-         "largest "
-         "of their blocks; the allocator may give equal tensors blocks that differ."},
+         "largest of their blocks; the allocator may give equal tensors blocks that differ."},
     }};
     text_ += "<section><h2>What the numbers mean</h2><dl>\n";
     for (const Meaning& meaning : kMeanings) {

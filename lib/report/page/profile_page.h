@@ -14,8 +14,8 @@
 
 namespace elixir::report {
 
-/// `step` and `savings` must be those of `profile`'s program and optimizer. The size of the page is
-/// bounded for every program: tables group their tails, and the timeline has at most
+/// `step` and `savings` must be made from `profile`'s program and optimizer. The size of the page
+/// is bounded for every program: tables group their tails, and the timeline has at most
 /// MemoryChart::kMostBuckets steps.
 [[nodiscard]] std::string profile_page(const program::Profile& profile,
                                        const memory::TrainingStep& step,

@@ -13,8 +13,8 @@ namespace elixir::report {
 [[nodiscard]] std::string basis_of_allocated(const memory::TrainingStep& step);
 /// "modelled: the simulated allocator's segments"; "not computed" where there are none.
 [[nodiscard]] std::string basis_of_reserved(const program::MemorySummary& memory);
-/// What the process's peak in `memory` includes, or why there is no such peak. `target`: the
-/// step's.
+/// What the process's peak in `memory` includes, or why there is no peak of the process. `target`:
+/// the step's.
 [[nodiscard]] std::string basis_of_process(const program::MemorySummary& memory,
                                            const program::Target& target,
                                            const memory::TrainingStep& step);

@@ -196,8 +196,9 @@ struct Row {
   std::string suffix;  ///< after the name: " (backward)"
 };
 
-/// Joins rows of one shape with equal figures in the first `compared` columns. Those figures are
-/// summed; of the other columns the largest figure stays. Largest first, then in the given order.
+/// Joins rows of one shape with equal figures in the first `compared` columns. The figures of these
+/// columns are summed; the other columns keep their largest figure. Largest first, then in the
+/// given order.
 std::vector<Row> joined(const std::vector<Row>& rows, std::size_t compared) {
   using Key = std::tuple<std::string, Presence, std::vector<std::int64_t>>;
   std::map<Key, std::size_t> positions;

@@ -12,8 +12,8 @@
 
 namespace elixir::report {
 
-/// "compute 47 %, cpu 39 %, idle 3 %": shares of the path, the largest first. Those that would be 0
-/// % are left out.
+/// "compute 47 %, cpu 39 %, idle 3 %": shares of the path, the largest first. A share that would be
+/// 0 % is left out.
 [[nodiscard]] std::string shares_of(const schedule::CriticalPath& path);
 
 /// The predicted one. nullopt for the CPU device and in older plans.

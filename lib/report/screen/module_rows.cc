@@ -43,8 +43,9 @@ struct Group {
 /// A row, with the rows inside it once it is opened.
 struct Node {
   ModuleRow row;
-  std::int32_t module = -1;     ///< opens to its children; -1 for a "more" row
-  std::int64_t stands_for = 1;  ///< number of modules, with those of the enclosing rows
+  std::int32_t module = -1;  ///< opens to its children; -1 for a "more" row
+  std::int64_t stands_for =
+      1;  ///< number of modules, times the modules that the enclosing rows stand for
   std::vector<std::size_t> inside;
 };
 

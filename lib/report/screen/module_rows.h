@@ -19,9 +19,9 @@ struct ModuleRow {
   /// "model.decoder" for nested modules with the same figures; "… 4 more" for the rest of a branch;
   /// "(model)" for the root.
   std::string label;
-  std::int64_t alike = 1;  ///< number of modules in this row; figures are those of one
-  /// Of one module (`peak_bytes`: of the module with the largest). In a "more" row: of all
-  /// together.
+  std::int64_t alike = 1;  ///< number of modules in this row; the figures describe one
+  /// Figures of one module (`peak_bytes`: of the module with the largest). In a "more" row: of all
+  /// its modules together.
   std::int64_t parameters_bytes = 0, activations_bytes = 0, peak_bytes = 0;
 };
 

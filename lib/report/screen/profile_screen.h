@@ -15,7 +15,7 @@
 
 namespace elixir::report {
 
-/// `step` and `savings` must be those of `profile`'s program and optimizer. On a terminal, no line
+/// `step` and `savings` must be made from `profile`'s program and optimizer. On a terminal, no line
 /// is wider than the terminal. Elsewhere, names are not shortened.
 [[nodiscard]] std::string profile_screen(const program::Profile& profile,
                                          const memory::TrainingStep& step,

@@ -116,7 +116,7 @@ std::string layout_text(const Plan& plan) {
   }
   text += homes_of(plan);
   if (plan.cache.blocks > 0) {
-    text += fmt::format("; {} cache block{} of {} for those in use",
+    text += fmt::format("; {} cache block{} of {} for chunks in use",
                         plan.cache.blocks,
                         plan.cache.blocks == 1 ? "" : "s",
                         format_bytes(plan.cache.block_bytes));
@@ -416,7 +416,7 @@ std::string refusal_screen(const search::Infeasible& no) {
                       format_bytes(minimum - no.shortfall_bytes));
   const std::string stays = no.least_peak ? immovable(*no.least_peak) : "";
   if (!host && !stays.empty()) {
-    text += fmt::format("  = note: of the least, {}: no plan moves those\n", stays);
+    text += fmt::format("  = note: of the least, {}: no plan moves them\n", stays);
   }
   for (const search::Remedy& remedy : no.remedies) {
     text += fmt::format("  = help: {}\n", remedy.text);

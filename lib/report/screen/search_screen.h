@@ -17,7 +17,7 @@
 namespace elixir::report {
 
 /// The work of one micro-batch: tokens if an integer input has rows of several, otherwise samples
-/// (dimension 0 of the first input). nullopt without such an input.
+/// (dimension 0 of the first input). nullopt without an input.
 struct StepWork {
   std::int64_t count = 0;
   std::string_view unit;  ///< "tokens" or "samples"

@@ -59,7 +59,7 @@ std::string promise(const StepFigures& predicted, bool counted) {
 std::string timed_steps(const StepFigures& measured) {
   if (!measured.timed) return "";
   return measured.timed->count == 1
-             ? fmt::format("busy times are those of one step, which took {}\n",
+             ? fmt::format("busy times are from one step, which took {}\n",
                            format_ns(measured.timed->step_ns))
              : fmt::format("busy times are medians of {} steps, which took {} (median)\n",
                            measured.timed->count,

@@ -35,7 +35,8 @@ struct StepFigures {
   /// (schedule/simulate/lateness.h).
   std::optional<std::array<double, schedule::kStreamCount>> late_ns;
   std::int64_t peak_device_bytes = 0, host_bytes = 0;
-  /// Of a GPU: predicted for one process, measured for all of them; nullopt on the CPU device.
+  /// Memory in use on the GPU: predicted for one process, measured for all processes; nullopt on
+  /// the CPU device.
   std::optional<std::int64_t> gpu_memory_bytes;
   plan::Traffic traffic;
   /// For a prediction: calls with measured time and workspace, out of all that run.

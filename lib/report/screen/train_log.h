@@ -2,9 +2,9 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The log of a training run: one line for some of its steps, always with the same words in the same
-// order, so that people and scripts can find them. Loss, rate, norm and memory are those of the
-// step. Time and speed are means over the steps since the last line. A held-out loss is only in the
-// line of its step.
+// order, so that people and scripts can find them. Loss, rate, norm and memory belong to the step.
+// Time and speed are means over the steps since the last line. A held-out loss is only in the line
+// of its step.
 
 #include <cstdint>
 #include <optional>

@@ -22,8 +22,8 @@ namespace elixir::report {
 struct Timeline {
   std::string name;                       ///< "measured rank 0"
   std::vector<schedule::TaskTime> tasks;  ///< by task id
-  /// Of a measured step. Each of its tasks tells how long it could have begun before it did
-  /// (`late_us`).
+  /// The time of a measured step. Set, each task of the trace says how long it could have begun
+  /// before it did (`late_us`).
   std::optional<double> step_ns = {};
 };
 

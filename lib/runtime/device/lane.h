@@ -57,7 +57,7 @@ class Lane {
     if (wakes) pushed_.notify_one();
     return number;
   }
-  /// Returns when job `number` and those before it are done and gone. Later ones may still run.
+  /// Returns when job `number` and all before it are done and gone. Later ones may still run.
   void wait_for(std::uint64_t number) {
     for (auto done = done_count_.load(); done < number; done = done_count_.load()) {
       done_count_.wait(done);

@@ -12,8 +12,8 @@ namespace elixir::runtime {
 
 class OrderedTimes {
  public:
-  /// Of a task that was ready at `ready_ns` and ends now. It starts when it is ready and the one
-  /// before has ended, though its first pieces may run beside the last ones of that.
+  /// The time of a task that was ready at `ready_ns` and ends now. It starts when it is ready and
+  /// the task before has ended, although its first pieces may run beside that task's last ones.
   [[nodiscard]] schedule::TaskTime end(double ready_ns, double now_ns) {
     const double start_ns = std::max(ready_ns, last_end_ns_);
     last_end_ns_ = now_ns;

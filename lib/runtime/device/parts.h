@@ -10,7 +10,8 @@
 
 namespace elixir::runtime {
 
-/// Of an allocation that holds parts of these sizes, each as rounded_allocation() counts.
+/// The size of an allocation that holds parts of these sizes, each rounded up by
+/// rounded_allocation().
 [[nodiscard]] inline std::int64_t bytes_of_parts(const std::vector<std::int64_t>& bytes) {
   std::int64_t total = 0;
   for (const std::int64_t part : bytes) total += rounded_allocation(part);

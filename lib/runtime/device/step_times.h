@@ -13,7 +13,7 @@ struct StepTimes {
   /// By task id, from `begin_ns`. May be empty where they were not asked for (StepTasks).
   std::vector<schedule::TaskTime> tasks;
   double begin_ns = 0;  ///< by one clock for all steps: the compute stream could begin
-  double end_ns = 0;    ///< likewise: the last task ended
+  double end_ns = 0;    ///< by the same clock: the last task ended
 };
 
 }  // namespace elixir::runtime

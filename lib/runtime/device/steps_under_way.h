@@ -71,7 +71,7 @@ class StepsUnderWay {
     newest().last_jobs[static_cast<std::size_t>(stream)] = lane.push(std::move(job));
   }
   /// Waits for the jobs of the oldest step and the ends of its tasks, or until a step has failed.
-  /// Those of the step after it may go on: moments that are made late, for example. Asks
+  /// Jobs of the next step may go on: late moments, for example. Asks
   /// `lane_of(stream)` for streams that were given jobs.
   template <class LaneOf>
   void wait_for_oldest(const LaneOf& lane_of) {

@@ -29,8 +29,8 @@ class TaskBoard {
     failure_ = nullptr;
     failed_ = false;
   }
-  /// Marks the task as issued (device streams) or finished (cpu stream). Wakes only those that wait
-  /// for it.
+  /// Marks the task as issued (device streams) or finished (cpu stream). Wakes only the threads
+  /// that wait for it.
   void settle(std::size_t task) {
     // Once it is stored, others may end the step and reset the board.
     std::atomic<State>& state = states_[task];

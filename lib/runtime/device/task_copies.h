@@ -15,7 +15,7 @@ struct TaskCopy {
   std::int64_t bytes;
 };
 
-/// Those of a piece's arrays: master, two moments, gradients, parameters.
+/// The copies of a piece's arrays: master, two moments, gradients, parameters.
 struct TaskCopies {
   void add(const TaskCopy& copy) { all.at(count++) = copy; }
   std::array<TaskCopy, 5> all{};

@@ -13,8 +13,8 @@ namespace elixir::runtime {
 
 using Constants = std::map<program::StorageId, at::Tensor>;
 
-/// Those of `edited`, which was made from the program `captured`, whose constants are `tensors`. An
-/// edit may number storages anew. So constants are known by their content.
+/// The constants of `edited`, a program made by edits from `captured`, whose constants are
+/// `tensors`. An edit may number storages anew, so constants are matched by their content.
 [[nodiscard]] Constants constants_of(const program::Program& edited,
                                      const program::Program& captured,
                                      const Constants& tensors);

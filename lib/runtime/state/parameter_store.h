@@ -35,8 +35,8 @@ class ParameterStore {
   /// whatever form the plan keeps them, so that checkpoints serve every plan.
   [[nodiscard]] at::Tensor get(const std::string& parameter, StatePart part) const;
   void set(const std::string& parameter, StatePart part, const at::Tensor& value);
-  /// Gradients are those of this step from now on: the place of a chunk's may change from step to
-  /// step.
+  /// From now on, gradients mean the gradients of this step: their place in a chunk may change from
+  /// step to step.
   void use_gradients_of(std::int64_t step) { gradient_step_ = step; }
   /// As Trainer::held(), saved(), own_state() and set_own_state().
   [[nodiscard]] HeldElements held(const std::string& parameter, int rank) const;

@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Runs one schedule on one device, step after step. Issues its tasks in order, binds chunks to
-// blocks, and keeps operators' storages per micro-batch. Its effects on memory are those that
-// schedule.h defines, task by task. It owns no weights.
+// blocks, and keeps operators' storages per micro-batch. Each task changes memory as schedule.h
+// defines. It owns no weights.
 //
 // The caller must finish() every step, in order. It may issue() one step while the step before is
 // under way.
@@ -38,7 +38,7 @@ struct ExecutorParts {
   const BufferStore& buffers;
   const std::vector<ParameterLayout>& layouts;  ///< of the replay's program
   OptimizerPass* optimizer;                     ///< nullptr: forward only
-  /// Constants' tensors by storage id. Those that are not on_host are copied to their buffers.
+  /// Constants' tensors by storage id. A constant that is not on_host is copied to its buffer.
   const std::map<program::StorageId, at::Tensor>& constants;
   /// Memory filled with NaN, at least as large as any chunk. The parameters of an absent chunk
   /// point to it. nullptr: using an absent parameter is an error instead.
@@ -69,7 +69,7 @@ class Executor {
   void make_late_moments();
   /// Waits for the losses of the newest step, which is under way.
   void wait_for_losses();
-  /// Those read last, one per micro-batch.
+  /// The losses read last, one per micro-batch.
   [[nodiscard]] std::vector<float> losses() const;
   /// Waits for running work and discards the steps under way.
   void abandon() noexcept;
@@ -115,7 +115,7 @@ class Executor {
   void issue_reduce(const schedule::Task& task);
   void issue_accumulate_shard(const schedule::Task& task);
   void issue_share_buffers(const schedule::Task& task);
-  /// Of what a rank holds of a task's chunk, in the parameters' dtype.
+  /// Bytes of the shard of the task's chunk that a rank holds, in the parameters' dtype.
   [[nodiscard]] std::int64_t shard_bytes(const schedule::Task& task) const;
   void issue_update(const schedule::Task& task);
   void issue_update_moments(const schedule::Task& task, OptimizerPass::Due due);

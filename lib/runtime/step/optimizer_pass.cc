@@ -44,7 +44,7 @@ void OptimizerPass::note_sums(const plan::Plan& plan,
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     const ParameterLayout& layout = layouts[i];
     first_sum_.push_back(sum_count_);
-    // Where micro-batches are added up on the host, the gradient is complete only there.
+    // If micro-batches are added up on the host, the gradient is complete only there.
     sums_on_host_.push_back(layout.trained && plan::gradient_parts(plan) > 1 &&
                             plan.chunks[layout.chunk].gradient_home == plan::Home::kHost);
     if (!layout.trained) continue;

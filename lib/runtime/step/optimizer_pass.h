@@ -7,9 +7,9 @@
 //
 // The caller must run one step at a time: begin_step(), the passes that complete gradients with
 // sums_of() each, clip(), update() for each chunk. Norm and clip factor stay where they are needed:
-// no pass on the device waits for the host. The passes also detect values that are not finite: such
-// a norm holds back every update, which then changes nothing, and such an update marks its chunk.
-// After the step the caller must ask finite().
+// no pass on the device waits for the host. The passes also detect values that are not finite: a
+// norm that is not finite holds back every update, which then changes nothing, and an update that
+// is not finite marks its chunk. After the step the caller must ask finite().
 
 #include <array>
 #include <cstddef>
@@ -55,10 +55,11 @@ class OptimizerPass {
                 const std::vector<ParameterLayout>& layouts,
                 int rank);
 
-  /// Of this step and of the two before, whose moments may be made while this one begins.
+  /// Clip factors on the host: of this step and of the two before, whose moments may be made while
+  /// this step begins.
   static constexpr std::size_t kHostClips = 3;
 
-  /// Memory that the passes share. All streams may use that on the host. That on the device, the
+  /// Memory that the passes share. All streams may use the host's part. The device's part, the
   /// schedule's buffers of roles kGradientSums and kRankSums, is for the streams of the GPU alone.
   struct Memory {
     void* device_sums;  ///< sums() floats of a whole replica, then a kernels::Clip
@@ -77,29 +78,30 @@ class OptimizerPass {
   /// The parts of a chunk's trained parameters that this rank holds, each with its place for sums
   /// of squares.
   [[nodiscard]] std::vector<kernels::SummedPart> parts_of(std::int32_t chunk) const;
-  /// Several ranks: the sums of those that hold a replica together, to the device memory of all
-  /// these.
+  /// With several ranks: copies the sums of all ranks of a replica to the device memory of each of
+  /// them.
   void gather_sums(StreamOperations& operations) const;
   /// Computes norm and factor from all sums. Runs on the device.
   void clip(StreamOperations& operations) const;
-  /// Runs where `operations` do. A chunk with late moments then owes those of this step: the host
-  /// has made parameters and masters alone, the device also moments, which nobody keeps.
+  /// Runs where `operations` do. A chunk with late moments then owes the moments of this step: the
+  /// host has made parameters and masters alone; the device has made moments, too, which nobody
+  /// keeps.
   void update(std::int32_t index,
               const Chunk& chunk,
               plan::Home where,
               StreamOperations& operations);
   /// While nothing runs.
   [[nodiscard]] bool owes_moments() const;
-  /// Which moments a chunk is to make: those that it owes if it is its turn before the step after
-  /// the last one, or in any case.
+  /// When a chunk makes the moments that it owes: if its turn comes before the step after the last
+  /// one, or in any case.
   enum class Due : std::uint8_t { kInTurn, kAll };
   /// Makes the moments that the chunk owes, of up to two steps, from the gradients of these steps.
-  /// Nothing when it owes none. Runs on the host.
+  /// Does nothing if it owes none. Runs on the host.
   void make_moments(std::int32_t index, const Chunk& chunk, Due due, StreamOperations& operations);
 
   /// The step that begin_step() began; 0 before the first.
   [[nodiscard]] std::int64_t step() const { return scalars().step; }
-  /// Of this step, when its clip() is done. None without clipping.
+  /// The norm of this step, when its clip() is done; nullopt without clipping.
   [[nodiscard]] std::optional<double> gradient_norm() const;
   /// Whether gradients and updates of this step were finite. Call it when all tasks are done.
   [[nodiscard]] bool finite() const;
@@ -137,7 +139,7 @@ class OptimizerPass {
   [[nodiscard]] const StepScalars& scalars_of(const Owed& owed) const;
   [[nodiscard]] kernels::EarlierGradient earlier_gradient(const Chunk& chunk,
                                                           const Owed& owed) const;
-  /// Of sums, side by side.
+  /// A range of sums that lie side by side.
   struct Sums {
     std::size_t first, count;
   };
@@ -170,8 +172,8 @@ class OptimizerPass {
   std::vector<Sums> made_on_host_;
   std::size_t sum_count_ = 0;
   Memory memory_{};
-  /// Of this step and the two before. Passes of the step before may still run while this one
-  /// begins, so that only its own slot is touched.
+  /// Scalars of this step and of the two before. A step touches only its own slot, because passes
+  /// of the step before may still run while it begins.
   std::array<StepScalars, kHostClips> slots_;
   std::size_t current_ = 0;  ///< slot of this step, and of its clip factor
   struct LateMoments {

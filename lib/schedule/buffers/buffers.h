@@ -19,10 +19,11 @@ namespace elixir::schedule {
 /// For sums over the ranks on their way to the host: one is filled while the other leaves.
 inline constexpr int kReducedStagingBuffers = 2;
 
-/// How many take turns for gradients that are added up on the host. `landed_bytes` are those of one
-/// micro-batch, `largest_bytes` those of a chunk. Cores may add up more slowly than gradients come,
-/// and catch up in the next forward pass: half of a micro-batch's gradients is room for that. Where
-/// chunks are small, sixteen are enough (docs/measured/one-gpu.md).
+/// The number of landing buffers for gradients that are added up on the host. `landed_bytes`:
+/// gradients of one micro-batch; `largest_bytes`: gradients of the largest chunk. Cores may add up
+/// more slowly than gradients come, and catch up in the next forward pass: the buffers hold half of
+/// a micro-batch's gradients for that. Sixteen are enough when chunks are small
+/// (docs/measured/one-gpu.md).
 [[nodiscard]] int landing_buffers(std::int64_t landed_bytes, std::int64_t largest_bytes);
 
 /// The buffers of one chunk; -1: not needed.
@@ -53,8 +54,8 @@ struct StepBuffers {
 };
 
 /// The buffers that follow from the plan alone. `trained` says for each chunk whether it has
-/// gradients and optimizer state. `micro_batches` is their number in a step. `blocks`: those of
-/// gradient_blocks(); `shared`: those of shared_gradients(); `lent`: those of lent_gradients().
+/// gradients and optimizer state. `micro_batches` is their number in a step. `blocks`, `shared` and
+/// `lent` are what gradient_blocks(), shared_gradients() and lent_gradients() return.
 [[nodiscard]] StepBuffers chunk_buffers(const plan::Plan& plan,
                                         const std::vector<bool>& trained,
                                         int micro_batches,
@@ -85,7 +86,7 @@ SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
 /// eight bytes for each page of 4 KiB, whatever pages the host uses (docs/measured/two-gpus.md).
 [[nodiscard]] std::int64_t page_table_bytes(std::int64_t bytes);
 
-/// All of a step. `places` are those of the plan's parameters.
+/// All buffers of a step. `places`: where the plan puts its parameters.
 [[nodiscard]] StepBuffers step_buffers(const program::Program& program,
                                        const program::Lifetimes& lifetimes,
                                        const ProgramNeeds& program_needs,

@@ -13,7 +13,7 @@ namespace elixir::schedule {
 
 inline constexpr std::int64_t kSumBlockElements = 65'536;
 
-/// Of a gradient with so many elements.
+/// The number of sums of a gradient with `elements` elements.
 [[nodiscard]] constexpr std::int64_t gradient_sums(std::int64_t elements) {
   return (elements + kSumBlockElements - 1) / kSumBlockElements;
 }
@@ -21,7 +21,7 @@ inline constexpr std::int64_t kSumBlockElements = 65'536;
 /// Room after the sums for norm and clip factor.
 inline constexpr std::int64_t kClipBytes = 16;
 
-/// Of the buffer of role kGradientSums.
+/// The size of the buffer of role kGradientSums.
 [[nodiscard]] std::int64_t gradient_sums_bytes(const program::Program& program);
 
 }  // namespace elixir::schedule

@@ -29,15 +29,15 @@ struct LentGradients {
   std::map<program::StorageId, std::int64_t> of_copy;
 };
 
-/// As many activations as there is room for; first those that backward reads first, because on the
-/// host they would hardly have arrived. `chunks` are those of StepNeeds.
+/// Takes as many activations as there is room for, in the order in which backward reads them: the
+/// first ones would hardly have arrived from the host in time. `chunks`: StepNeeds::chunks.
 [[nodiscard]] LentGradients lent_gradients(const program::Program& program,
                                            const plan::Plan& plan,
                                            const std::vector<plan::Place>& places,
                                            const ProgramNeeds& needs,
                                            const std::vector<ChunkNeeds>& chunks);
 
-/// Of the activations that wait so under `plan`.
+/// Bytes of the activations that wait in lent memory under `plan`.
 [[nodiscard]] std::int64_t lent_bytes(const program::Program& program, const plan::Plan& plan);
 
 /// Device memory that is lent if the chunk is trained: where its update reads gradients on the

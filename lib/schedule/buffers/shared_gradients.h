@@ -24,8 +24,8 @@ struct SharedGradients {
 /// Whether chunks share buffers for their gradients.
 [[nodiscard]] bool shares_gradients(const plan::Plan& plan);
 
-/// At each home as many as are in use at once, and a few more, so that backward goes on while
-/// earlier chunks are updated. `chunks` are those of StepNeeds.
+/// At each home there are as many buffers as are in use at once, and a few more, so that backward
+/// goes on while earlier chunks are updated. `chunks`: StepNeeds::chunks.
 [[nodiscard]] SharedGradients shared_gradients(const plan::Plan& plan,
                                                const std::vector<plan::Place>& places,
                                                const ProgramNeeds& needs,

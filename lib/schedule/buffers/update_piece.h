@@ -20,7 +20,7 @@ struct UpdatePieceLayout {
   std::int64_t bytes = 0;
 };
 
-/// Bytes are those of an element. Masters have room for the separate form.
+/// `…_bytes` are bytes of one element. Masters have room for the separate form.
 [[nodiscard]] constexpr UpdatePieceLayout update_piece_layout(std::int64_t elements,
                                                               std::int64_t moment_bytes,
                                                               std::int64_t gradient_bytes,
@@ -85,9 +85,9 @@ struct UpdatePieceLayout {
          program::element_bytes(chunk.gradient_dtype);
 }
 
-/// What these two passes take in an average step, as shares of passes over one gradient. Where
-/// moments are made every second step, the other steps' passes over parameters read two gradients,
-/// and so do those over moments.
+/// Time of the pass over parameters and of the pass over moments in an average step, as shares of
+/// passes that read one gradient. When moments are made every second step, the passes over moments
+/// read two gradients, and so do the passes over parameters of the other steps.
 struct LateShares {
   double parameters = 1, moments = 1;
 };

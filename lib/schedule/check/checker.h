@@ -41,7 +41,7 @@ struct Content {
     kLanded,       ///< gradients of a micro-batch, before they are added up
     kReduced,      ///< the shard of gradients that all ranks have added up
     kState,        ///< a piece of optimizer state from the host
-    kUpdatedState  ///< likewise, after AdamW
+    kUpdatedState  ///< a piece of optimizer state after AdamW
   } what = What::kNothing;
   std::int64_t first_element = 0, elements = 0;  ///< of a piece
 };
@@ -90,7 +90,8 @@ class Checker {
   void touch_buffer(const Task& task, BufferId buffer, bool writes);
   void touch_storage(const Task& task, program::StorageId storage, bool writes);
   /// One parameter's part of a gradient buffer or, while that holds its chunk, a landing buffer.
-  /// `of_step`: whose gradient it is, where the buffer keeps those of several; not negative.
+  /// `of_step`: the step that made the gradient, when the buffer keeps gradients of several; not
+  /// negative.
   void touch_gradient(
       const Task& task, BufferId buffer, std::int32_t parameter, bool writes, int of_step);
   void touch_gradient(const Task& task, BufferId buffer, std::int32_t parameter, bool writes) {
@@ -148,9 +149,9 @@ class Checker {
   void update(const Task& task);
   /// Whether the chunk's moments are made a step later.
   [[nodiscard]] bool makes_moments_late(std::int32_t chunk) const;
-  /// Of how many steps the chunk's gradients have places of their own.
+  /// The number of steps whose gradients the chunk's buffer keeps apart.
   [[nodiscard]] int kept_gradients(std::int32_t chunk) const;
-  /// The task reads all gradients of a chunk of so many steps ago.
+  /// The task reads all gradients of its chunk that were made `steps_ago` steps ago.
   void touch_older_gradients(const Task& task, int steps_ago);
   void update_moments(const Task& task);
   /// Moments that are made late, by a task that reads or writes all of them.
@@ -162,7 +163,7 @@ class Checker {
 
   // --- Optimizer state that goes through the device in pieces ------------------------------------
   void touch_piece(const Task& task, BufferId buffer, bool writes);
-  /// Of an element's master and moments.
+  /// Bytes of the master and moments of one element.
   [[nodiscard]] std::int64_t state_bytes(const plan::Chunk& chunk) const;
   /// Whether the task is about the part of a streamed chunk that begins at `next`.
   bool is_next_piece(const Task& task, std::int64_t next);
@@ -171,7 +172,7 @@ class Checker {
   void load_state(const Task& task);
   void update_piece(const Task& task);
   void store_state(const Task& task);
-  /// Those that a rank holds.
+  /// Elements of the chunk that one rank holds.
   [[nodiscard]] std::int64_t elements_of(std::int32_t chunk) const;
 
   // --- What several ranks share ------------------------------------------------------------------
@@ -180,9 +181,9 @@ class Checker {
   [[nodiscard]] bool is_sharded() const { return plan::grid_of(plan_).shards() > 1; }
   /// Whether operators read the chunk at home.
   [[nodiscard]] bool read_at_home(const plan::Chunk& chunk) const;
-  /// Of a rank's gradients of the chunk, as the ranks exchange them.
+  /// Bytes of a rank's gradients of the chunk, in the dtype that the ranks exchange.
   [[nodiscard]] std::int64_t exchanged_bytes(const plan::Chunk& chunk) const;
-  /// Of what comes in: parts of all ranks, or a shard of NCCL's sum.
+  /// Bytes that a rank receives: parts of all ranks, or its shard of NCCL's sum.
   [[nodiscard]] std::int64_t received_bytes(const plan::Chunk& chunk) const;
   void check_shared_buffers();
   /// A block that the chunk may be loaded into.

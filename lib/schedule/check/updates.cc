@@ -67,7 +67,7 @@ bool Checker::land(const Task& task, std::int64_t bytes) {
     problem_at(task, "has no room to land in buffer {}", task.destination);
     return false;
   }
-  // Chunks that take turns use the same bytes. Those of one chunk have each its own.
+  // Chunks that take turns use the same bytes. Within a chunk, each gradient has bytes of its own.
   const bool takes_over = content_[task.destination].chunk != task.chunk;
   if (takes_over &&
       std::find(landed_in_.begin(), landed_in_.end(), task.destination) != landed_in_.end()) {

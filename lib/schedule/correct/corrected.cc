@@ -75,7 +75,7 @@ class Factors {
     return std::find(telling_.begin(), telling_.end(), work) != telling_.end();
   }
 
-  /// Of those that tell, by the time that they took. 1 without any.
+  /// Mean factor of the updates that tell, weighed by the time that they took; 1 when none tells.
   [[nodiscard]] double mean_of_updates(const WorkTimes& wanted) const {
     double measured_ns = 0, before_ns = 0;
     for (const Work work : kUpdates) {

@@ -23,8 +23,8 @@ class Figures {
 
   /// So that the work takes `factor` times as long: operators of the program; links of as many GPUs
   /// as the plan has on a machine, or fewer; a pass of AdamW in all its forms on the cores with the
-  /// plan's dtype of moments, also those that the plan does not use, and in all others that have a
-  /// rate.
+  /// plan's dtype of moments, also in forms that the plan does not use, and in all other dtypes
+  /// that have a rate.
   void take_longer(Work work, double factor);
 
  private:

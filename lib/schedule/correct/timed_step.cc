@@ -72,7 +72,7 @@ WorkTimes work_times(const Schedule& schedule,
                      const program::Program& program,
                      const plan::Plan& plan,
                      const std::vector<TaskTime>& times) {
-  require(times.size() == schedule.tasks.size(), "times are those of another schedule");
+  require(times.size() == schedule.tasks.size(), "the times belong to another schedule");
   WorkTimes sums{};
   std::map<std::int32_t, TaskTime> backward;  // by micro-batch
   for (std::size_t i = 0; i < times.size(); ++i) {

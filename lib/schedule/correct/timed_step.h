@@ -36,14 +36,14 @@ inline constexpr NameTable<Work, kWorkCount> kWorks{
 /// In nanoseconds, by Work. Copies and updates that run at once count each.
 using WorkTimes = std::array<double, kWorkCount>;
 
-/// Of one step: `times` by task id.
+/// The times of one step's work; `times` by task id.
 [[nodiscard]] WorkTimes work_times(const Schedule& schedule,
                                    const program::Program& program,
                                    const plan::Plan& plan,
                                    const std::vector<TaskTime>& times);
 
-/// Of a measured step: the mean over the ranks in `trace`. Throws kJsonBadValue when it is a trace
-/// of another schedule, or holds no measured step.
+/// The times of a measured step's work: the mean over the ranks in `trace`. Throws kJsonBadValue
+/// when it is a trace of another schedule, or holds no measured step.
 [[nodiscard]] WorkTimes work_times(const Schedule& schedule,
                                    const program::Program& program,
                                    const plan::Plan& plan,

@@ -22,7 +22,8 @@ struct ChunkLoad {
       -1;  ///< last step that uses the victim before; -1: the block was unused
 };
 
-/// The distinct chunks that each step uses, in one piece of memory: a search makes many such lists.
+/// The distinct chunks that each step uses, in one piece of memory, because a search makes many of
+/// these lists.
 class ChunkUses {
  public:
   /// Adds a chunk to the open step, unless it is there.

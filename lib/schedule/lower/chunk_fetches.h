@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Chunks that come into blocks: from the host over the link, from the other ranks' shards after
-// that. A load is issued as soon as its block is free, long before an operator needs the chunk.
-// Positions are those of loads/loads.h.
+// Chunks that come into blocks: first from the host over the link, then from the other ranks'
+// shards. A load is issued as soon as its block is free, long before an operator needs the chunk.
+// Positions as in loads/loads.h.
 
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@ namespace elixir::schedule {
 /// Adds to `tasks`; everything that it is given must outlive it.
 class ChunkFetches {
  public:
-  /// `loads`: those of choose_loads().
+  /// `loads`: what choose_loads() returned.
   ChunkFetches(const plan::Plan& plan,
                std::vector<Load> loads,
                const StepBuffers& buffers,
@@ -31,7 +31,8 @@ class ChunkFetches {
   [[nodiscard]] std::vector<TaskId> awaited_at(std::int64_t here);
   /// Whether a block is free once position `here` has run, and another chunk may come into it.
   [[nodiscard]] bool frees_at(std::int64_t here) const { return loads_.frees_at(here); }
-  /// Issues the loads of these blocks; with -1 those of blocks that are free from the start.
+  /// Issues the loads into blocks that are free once position `here` has run; -1: into blocks that
+  /// are free from the start.
   void fetch_freed(std::int64_t here, int micro_batch);
   /// The first load of a step waits for what the step before did with the chunk and the block.
   void link_steps() const;
@@ -50,7 +51,7 @@ class ChunkFetches {
   std::vector<ChunkTasks>& chunk_tasks_;
   TaskList& tasks_;
   LoadQueue loads_;
-  std::map<BufferId, BlockUse> block_uses_;  // those that were fetched into
+  std::map<BufferId, BlockUse> block_uses_;  // blocks that were fetched into
 };
 
 }  // namespace elixir::schedule

@@ -56,7 +56,7 @@ void ComputeRanges::emit(OperatorId end) {
   first_reads_.clear();
 }
 
-/// Of what the range up to `end`, which is the last task now, uses.
+/// Notes what the range up to `end`, now the last task, uses.
 void ComputeRanges::note_users(OperatorId end) {
   const auto contains = [&](OperatorId op) { return first_ <= op && op < end; };
   if (micro_batch_ == 0 && contains(program_needs_.buffers_first_use)) first_buffer_user_ = last_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The compute tasks of a step. Operators gather in an open range. Whoever must do something between
-// two of them closes the range first, which makes one task of those before. What is awaited or
+// The compute tasks of a step. Operators gather in an open range. To do something between two
+// operators, close the range first: the operators before become one task. What is awaited or
 // released from then on belongs to the next task.
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class ComputeRanges {
   /// The compute task that came last; -1: there is none yet.
   [[nodiscard]] TaskId last() const { return last_; }
   [[nodiscard]] TaskId last_input_reader() const { return last_input_reader_; }
-  /// Of the module's buffers that the step changes; -1: there is none yet.
+  /// The first and the last task that uses a module's buffer which the step changes; -1: none yet.
   [[nodiscard]] TaskId first_buffer_user() const { return first_buffer_user_; }
   [[nodiscard]] TaskId last_buffer_user() const { return last_buffer_user_; }
 

@@ -59,7 +59,7 @@ void lower_into(TaskSink& sink,
                 const plan::Plan& plan,
                 const std::vector<plan::Place>& places,
                 const LoweringOptions& options) {
-  require(needs.training == options.training, "the needs are those of another kind of step");
+  require(needs.training == options.training, "the needs belong to another kind of step");
   if (options.training) check_size(program, plan.accumulation_steps);
   OperatorWalk(sink, program, lifetimes, needs, plan, places, options).run();
 }

@@ -36,9 +36,9 @@ std::vector<ChunkTasks> no_tasks_yet(const StepNeeds& needs) {
   return chunks;
 }
 
-/// Of several ranks: the operator that uses the chunk which the cores update last. Its gather ends
-/// when every rank has updated its shard. A rank that is done before others must not take the
-/// memory from those, for whom all wait.
+/// The operator that uses the chunk which the cores update last; -1 with one shard. The chunk's
+/// gather ends when every rank has updated its shard. Deferred moments start after it, the slowest
+/// rank's last update, so that fast ranks do not compete for bandwidth.
 OperatorId first_use_of_last_update(const plan::Plan& plan,
                                     const StepNeeds& needs,
                                     const ProgramNeeds& program_needs) {

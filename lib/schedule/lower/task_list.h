@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The tasks made so far, and those that concern a chunk. Tasks are added in issue order, and waits
-// that a stream's own order implies are left out.
+// The tasks made so far, and for each chunk the tasks that concern it. Tasks are added in issue
+// order, and waits that a stream's own order implies are left out.
 
 #include <algorithm>
 #include <initializer_list>
@@ -68,8 +68,9 @@ struct ChunkTasks {
   TaskId gradients_read = -1;   ///< for the update
   TaskId optimized = -1;        ///< its update, of the last piece
   TaskId updated = -1;          ///< its parameters are home again
-  TaskId moments_made = -1;     ///< those that the step before has left to this one
-  TaskId gradients_freed = -1;  ///< by them: the place of this step's; -1: these have another
+  TaskId moments_made = -1;     ///< the deferred moments of the step before
+  TaskId gradients_freed = -1;  ///< the deferred moments that read the gradients' place before this
+                                ///< step writes there; -1: this step writes another place
   int gradients_left = 0;       ///< of the last micro-batch
   // The first of a step, which wait for the latest of the step before.
   TaskId first_home_read = -1;

@@ -26,8 +26,8 @@ inline constexpr BufferId kOwnBuffer = -1;
                                                  const program::Program& evaluation_program);
 
 struct EvaluationMemory {
-  /// Buffers that evaluation allocates itself. They stay for the whole run, beside those of
-  /// training.
+  /// Buffers that evaluation allocates itself. They stay for the whole run, beside the training's
+  /// buffers.
   std::int64_t own_device_bytes = 0, own_host_bytes = 0;
   /// Device peak during evaluation, including the training buffers.
   std::int64_t peak_device_bytes = 0;

@@ -27,8 +27,8 @@ enum class Workspaces : std::uint8_t { kOfHardware, kNotCounted };
 
 /// `training` is the lowered plan, and `training_peak_bytes` its predicted device peak.
 /// `evaluation` is the forward-only program, or nullptr. On the CPU device, evaluation's workspaces
-/// are those that `cost` measured. The result is a lower bound if some were not measured, or on a
-/// machine other than the plan's.
+/// are what `cost` measured. The result is a lower bound if some were not measured, or on a machine
+/// other than the plan's.
 [[nodiscard]] RunMemory run_memory(const plan::Plan& plan,
                                    const program::Program& program,
                                    const Schedule& training,

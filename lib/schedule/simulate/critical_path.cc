@@ -68,7 +68,7 @@ class LongRun {
     return times_[task].end_ns - times_[task].start_ns;
   }
 
-  /// Of each of the `steps` that the places lie in.
+  /// The path along `places`, which lie in `steps` steps, divided by them.
   [[nodiscard]] CriticalPath path_along(std::span<const Place> places, std::int32_t steps) const {
     CriticalPath path;
     for (const Place& place : places) {

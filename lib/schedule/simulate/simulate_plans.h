@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Simulation of many plans of one program, for a search. What is the same under every plan is found
-// once, and no schedule is kept in memory. The results are those of simulate.h.
+// once, and no schedule is kept in memory. The results equal simulate.h's.
 
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,8 @@ class DeviceChanges {
 };
 
 /// The simulation of lower()'s schedule, without the schedule in memory. To compare many plans of
-/// one program, compute `needs` and `changes` once; `places` are those of the plan's parameters.
+/// one program, compute `needs` and `changes` once; `places` says where the plan puts its
+/// parameters.
 [[nodiscard]] Simulation lower_and_simulate(const program::Program& program,
                                             const program::Lifetimes& lifetimes,
                                             const ProgramNeeds& needs,

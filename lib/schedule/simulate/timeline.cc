@@ -40,7 +40,7 @@ class SteadyRun {
     }
   }
 
-  /// Of the second step.
+  /// The times of the second step's tasks.
   [[nodiscard]] std::vector<TaskTime> times() const {
     double origin_ns = 0;
     for (const TaskId task : lanes_[static_cast<std::size_t>(Stream::kCompute)].tasks) {

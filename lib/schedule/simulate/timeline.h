@@ -30,8 +30,8 @@ class Timeline {
     kStateToDevice,  ///< waits while anything goes kToDevice
     kToHost,
     kHostMemory,        ///< by the cores: a whole pass of AdamW, or anything but a pass
-    kUpdateParameters,  ///< likewise, a pass without moments
-    kUpdateMoments,     ///< likewise, moments alone
+    kUpdateParameters,  ///< by the cores: a pass of AdamW without moments
+    kUpdateMoments,     ///< by the cores: moments alone
     kCompute,
     kCollective,
     kNccl,

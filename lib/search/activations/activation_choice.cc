@@ -53,7 +53,7 @@ EditedProgram with_choice(const EditedProgram& before, const ActivationChoice& c
   }
   offload.window_bytes = edit::offload_window_bytes(result.program, offload.storages);
   result = with_edit(std::move(result), offload);
-  // Such copies stay on the device, and take no time that is worth a window.
+  // Copies into lent memory stay on the device, and take no time that is worth a window.
   plan::Edit lend{.kind = plan::Edit::Kind::kOffload};
   if (choice.lent_bytes > 0) {
     lend.storages = edit::completed_last(result.program, choice.lent_bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Which activations backward makes again, and where the others wait for it; and the program for one
-// such choice.
+// A choice of activations: which ones backward makes again, and where the others wait for it. And
+// the program that makes the choice true.
 
 #include <cstdint>
 #include <string>
@@ -19,7 +19,8 @@ struct ActivationChoice {
   edit::Recompute name = edit::Recompute::kNone;
   std::vector<program::StorageId> storages;  ///< made again, ascending; empty: everything is kept
   double offloaded_share = 0;                ///< of the bytes that are kept, from 0 to 1
-  std::int64_t lent_bytes = 0;  ///< of the others, as many wait where gradients come later
+  std::int64_t lent_bytes =
+      0;  ///< so many bytes of the others wait in GPU memory that gradients use later
 };
 
 /// The choice with a name, and everything that is kept on the device. kNone where there is nothing

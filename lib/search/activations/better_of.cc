@@ -53,7 +53,7 @@ Infeasible better_of(Infeasible first, Infeasible second) {
   if (minimum(second) < minimum(first)) {
     first.minimum_needs_more_host = second.minimum_needs_more_host;
     first.minimum_gpu_memory_bytes = second.minimum_gpu_memory_bytes;
-    // Where host memory is short, the last remedy is more GPU memory.
+    // If host memory is short, the last remedy is more GPU memory.
     const bool both_of_host = first.binding_limit == BindingLimit::kHostMemory &&
                               second.binding_limit == BindingLimit::kHostMemory;
     if (both_of_host && first.remedies.size() > 1 && second.remedies.size() > 1) {

@@ -143,7 +143,7 @@ class ActivationSearch {
 
   /// Each position takes a search of its own, so only some are tried: the first one, which is there
   /// already, a few over the whole frontier, then halfway between the fastest and its neighbours.
-  /// Where the best plan moves nothing, keeping less cannot help, and how much more can be kept is
+  /// If the best plan moves nothing, keeping less cannot help, and how much more can be kept is
   /// found to the block.
   template <class Choice>
   Tried add_points(const edit::FrontierPath& path, Choice at) {
@@ -188,7 +188,7 @@ class ActivationSearch {
       }
       try_positions(middles);
     }
-    // Where nothing fits, what keeps least is nearest.
+    // If nothing fits, what keeps least is nearest.
     const auto best = fastest()->second == kNoPlan ? std::prev(step_ns.end()) : fastest();
     Tried tried{.best = best->first};
     if (best != step_ns.begin()) tried.before_best = std::prev(best)->first;
@@ -201,7 +201,7 @@ class ActivationSearch {
     return step_ns - best_ns > best_ns / kParts;
   }
 
-  /// More and less on the host of what `choice` keeps, or `keeps_more`, where that can matter.
+  /// Tries `choice`, and `keeps_more`, with more and less on the host, if that can matter.
   void add_on_host(ActivationChoice choice, const ActivationChoice* keeps_more) {
     if (moves_nothing() || host_would_gain_little()) return;
     const auto with_share = [](ActivationChoice with, double share) {

@@ -18,7 +18,7 @@ class AllocatorWatch {
 
   void start();
   void stop() { watching_ = false; }
-  /// Of the last call. `is_result(address)` says whether a result lies there.
+  /// The requests of the last call. `is_result(address)` says whether a result lies there.
   template <class IsResult>
   [[nodiscard]] Requests requests(IsResult is_result) const {
     Requests requests = requests_;

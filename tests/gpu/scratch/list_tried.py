@@ -1,25 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Writes lib/operators/scratch/evidence/tried_operators.cc from the evidence of `gpu-scratch` ($ELIXIR_SCRATCH_EVIDENCE): the
-operators that never asked for memory beside their results, in enough calls of enough kinds, sizes and layouts, and
-whose results were as predicted. Several documents add up, if they are of the same machine and libraries: an operator
-that asked in one of them has asked.
+"""Writes lib/operators/scratch/evidence/tried_operators.cc from the evidence of `gpu-scratch`
+($ELIXIR_SCRATCH_EVIDENCE): the operators that never asked for memory beside their results, in
+enough calls of enough kinds, sizes and layouts, and whose results were as predicted. Several
+documents add up, if they are of the same machine and libraries: an operator that asked in one of
+them has asked.
 Usage: list_tried.py EVIDENCE.json… > tried_operators.cc"""
 import json
 import sys
 
 FEWEST_CALLS = 200
 FEWEST_KINDS = 2  # of dtypes or of layouts
-FEWEST_ELEMENTS = 1 << 20  # of the largest tensor: small ones do not show what several blocks exchange
+# of the largest tensor: small ones do not show what several blocks exchange
+FEWEST_ELEMENTS = 1 << 20
 LAYOUTS = ("contiguous", "strided")  # what is not contiguous may be copied first
 
-# Libraries choose the algorithm, and with it the workspace, by heuristics: no number of calls proves them.
+# Libraries choose the algorithm, and with it the workspace, by heuristics: no number of calls
+# proves them.
 CHOSEN_BY_LIBRARIES = (
-    "conv", "rnn", "lstm", "gru_cell", "linalg", "fft", "attention", "grouped_mm", "cudnn", "cholesky", "geqrf",
-    "householder", "lu_", "matrix_exp", "ormqr", "svd", "triangular_solve", "pinv", "trilinear", "ctc_loss",
-    "::dot", "::vdot", "::mv", "::addmv",
-)  # fmt: skip
+    "conv", "rnn", "lstm", "gru_cell", "linalg", "fft", "attention", "grouped_mm", "cudnn",
+    "cholesky", "geqrf", "householder", "lu_", "matrix_exp", "ormqr", "svd", "triangular_solve",
+    "pinv", "trilinear", "ctc_loss", "::dot", "::vdot", "::mv", "::addmv",
+)
 
 # LibTorch's source knows of memory that the random arguments do not ask for.
 ASKS_FOR_OTHER_ARGUMENTS = {
@@ -55,7 +58,8 @@ TAIL = """
 """
 
 
-COUNTS = ("calls", "without_scratch", "modelled", "modelled_as_predicted", "other_sizes", "other_peak", "other_order")
+COUNTS = ("calls", "without_scratch", "modelled", "modelled_as_predicted", "other_sizes",
+          "other_peak", "other_order")
 
 
 def merged(documents: list[dict]) -> dict[str, dict]:
@@ -65,11 +69,13 @@ def merged(documents: list[dict]) -> dict[str, dict]:
         for evidence in document["operators"]:
             of_name = operators.setdefault(
                 evidence["operator"],
-                dict.fromkeys(COUNTS, 0) | {"largest_elements": 0, "dtypes": {}, "layouts": {}, "faults": []},
+                dict.fromkeys(COUNTS, 0)
+                | {"largest_elements": 0, "dtypes": {}, "layouts": {}, "faults": []},
             )
             for count in COUNTS:
                 of_name[count] += evidence[count]
-            of_name["largest_elements"] = max(of_name["largest_elements"], evidence["largest_elements"])
+            of_name["largest_elements"] = max(of_name["largest_elements"],
+                                              evidence["largest_elements"])
             for counts in ("dtypes", "layouts"):
                 for kind, number in evidence[counts].items():
                     of_name[counts][kind] = of_name[counts].get(kind, 0) + number
@@ -84,18 +90,22 @@ def as_predicted(evidence: dict) -> bool:
 
 
 def has_earned(name: str, evidence: dict) -> bool:
-    if any(part in name for part in CHOSEN_BY_LIBRARIES) or name in ASKS_FOR_OTHER_ARGUMENTS or evidence["faults"]:
+    if (any(part in name for part in CHOSEN_BY_LIBRARIES) or name in ASKS_FOR_OTHER_ARGUMENTS
+        or evidence["faults"]):
         return False
     kinds = max(len(evidence["dtypes"]), len(evidence["layouts"]))
     enough = evidence["calls"] >= FEWEST_CALLS and kinds >= FEWEST_KINDS
-    varied = evidence["largest_elements"] >= FEWEST_ELEMENTS and all(kind in evidence["layouts"] for kind in LAYOUTS)
-    return enough and varied and evidence["without_scratch"] == evidence["calls"] and as_predicted(evidence)
+    varied = (evidence["largest_elements"] >= FEWEST_ELEMENTS
+              and all(kind in evidence["layouts"] for kind in LAYOUTS))
+    return (enough and varied and evidence["without_scratch"] == evidence["calls"]
+            and as_predicted(evidence))
 
 
 def table(documents: list[dict]) -> str:
     machines = {document["machine"] for document in documents}
     if len(machines) > 1:
-        raise SystemExit("list_tried.py: evidence of several machines: " + "; ".join(sorted(machines)))
+        raise SystemExit("list_tried.py: evidence of several machines: "
+                         + "; ".join(sorted(machines)))
     lines = []
     for name, evidence in sorted(merged(documents).items()):
         dtypes = sorted(DTYPES[dtype] for dtype in evidence["dtypes"] if dtype in DTYPES)
@@ -106,7 +116,7 @@ def table(documents: list[dict]) -> str:
     tried_on = f"{machines.pop()}, {' and '.join(dates)}" if lines else ""
     return (
         HEAD
-        + f'// clang-format off\nconst std::string_view kTriedOn = "{tried_on}";\n\n'
+        + f'// clang-format off\nconst std::string_view kTriedOn =\n    "{tried_on}";\n\n'
         + "const std::vector<TriedOperator> kTriedOperators = {\n"
         + "".join(lines)
         + "};\n// clang-format on\n"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""snapshot_to_trace.py: a snapshot with everything a history can have, and those that cannot be converted."""
+"""snapshot_to_trace.py: a snapshot with everything a history can have, and those that cannot be
+converted."""
 import copy
 import lzma
 import pathlib
@@ -128,16 +129,22 @@ class Convert(unittest.TestCase):
 
     def test_refuses_what_it_cannot_convert(self):
         history = lambda document: document["snapshot"]["device_traces"][0]
-        self.refused(lambda d: history(d).pop(1), "entry 4 frees what was allocated before the history")
+        self.refused(lambda d: history(d).pop(1),
+                     "entry 4 frees what was allocated before the history")
         self.refused(lambda d: history(d).pop(5), "completes a free that was not requested")
-        self.refused(lambda d: history(d)[0].update(action="segment_moved"), "unknown action `segment_moved`")
+        self.refused(lambda d: history(d)[0].update(action="segment_moved"),
+                     "unknown action `segment_moved`")
         self.refused(lambda d: history(d)[1].update(segment_pool_id=(0, 3)), "private memory pool")
-        self.refused(lambda d: d["snapshot"]["segments"][0].update(segment_pool_id=(1, 0)), "private memory pool")
+        self.refused(lambda d: d["snapshot"]["segments"][0].update(segment_pool_id=(1, 0)),
+                     "private memory pool")
         self.refused(lambda d: d.pop("device_bytes"), "give --device-bytes")
-        self.refused(lambda d: d["marks"].append({"empty_cache": True}), "4 marks, but only 2 snapshots")
-        self.refused(lambda d: d["snapshot"]["device_traces"].clear(), "one device is needed, not of 0")
+        self.refused(lambda d: d["marks"].append({"empty_cache": True}),
+                     "4 marks, but only 2 snapshots")
+        self.refused(lambda d: d["snapshot"]["device_traces"].clear(),
+                     "one device is needed, not of 0")
         self.refused(lambda d: d["snapshot"]["device_traces"].append(HISTORY), "not of 2")
-        self.refused(lambda d: d["snapshot"]["segments"][0]["blocks"][2].update(state="active_allocated"), "does not know")
+        self.refused(lambda d: d["snapshot"]["segments"][0]["blocks"][2].update(
+            state="active_allocated"), "does not know")
 
     def test_command(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -149,7 +156,8 @@ class Convert(unittest.TestCase):
                 subprocess.run([*command, str(output)], check=True)
                 self.assertEqual(read(output.read_bytes()).decode(), TRACE)
             source.write_bytes(pickle.dumps(SNAPSHOT))
-            failed = subprocess.run([*command, str(output)], capture_output=True, text=True, check=False)
+            failed = subprocess.run([*command, str(output)], capture_output=True, text=True,
+                                    check=False)
             self.assertEqual(failed.returncode, 1)
             self.assertIn("give --device-bytes", failed.stderr)
 

@@ -19,7 +19,7 @@
 namespace elixir::operators {
 namespace {
 
-/// Of a reduction that is one kernel.
+/// The scratch memory of a reduction that is one kernel.
 ReductionScratch scratch_of_one_kernel(const program::TensorRef& input,
                                        const Ints& dimensions,
                                        std::int64_t accumulator_bytes,

@@ -21,8 +21,8 @@ namespace elixir::operators {
 namespace {
 
 std::string document(const std::string& calls) {
-  return R"({"schema": "elixir.workspaces", "schema_version": "1.0", "meta": {}, "target": "cuda:sm_90",
- "libraries": "cuDNN 9.19", "calls": [)" +
+  return R"({"schema": "elixir.workspaces", "schema_version": "1.0", "meta": {},
+ "target": "cuda:sm_90", "libraries": "cuDNN 9.19", "calls": [)" +
          calls + "]}";
 }
 operators::WorkspaceTable parse(const std::string& calls) {

@@ -29,7 +29,7 @@ Schedule lowered(const program::Program& program, const plan::Plan& plan) {
   return lower(program, program::analyse_lifetimes(program), plan, {.clip_gradients = false});
 }
 
-/// Of the gradients of chunks: how many there are, and in how many buffers.
+/// How many gradients of chunks there are, and in how many buffers.
 std::pair<std::size_t, std::size_t> gradients_and_buffers(const Schedule& schedule) {
   std::size_t gradients = 0;
   std::set<BufferId> memory;

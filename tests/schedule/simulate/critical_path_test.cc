@@ -94,7 +94,7 @@ TEST(CriticalPath, IsNotHiddenByALongFirstStep) {
   EXPECT_EQ(path.total_ns(), 103);
 }
 
-/// Of all cycles of the graph: the longest time for each step.
+/// The longest time for each step, over all cycles of the graph.
 class AllCycles {
  public:
   AllCycles(const Schedule& schedule, const std::vector<double>& durations_ns)

@@ -193,7 +193,7 @@ bool dtypes_were_tried(const Operator& op, program::DType first) {
   return tried && indices_are_int64(op);
 }
 
-/// Where the source names the operator but not this call, random calls say nothing.
+/// If the source names the operator but not this call, random calls say nothing.
 bool is_named_by_source(const Operator& op) {
   const std::string full = full_name(op);
   return names(kViews, op.name) || names(kEmpty, op.name) || names(kCopiesAndFills, op.name) ||

@@ -6,7 +6,8 @@
 namespace elixir::operators {
 
 // clang-format off
-const std::string_view kTriedOn = "LibTorch 2.11.0, CUDA 13.0, cuDNN 91900, NVIDIA H100 80GB HBM3, 2026-11-26";
+const std::string_view kTriedOn =
+    "LibTorch 2.11.0, CUDA 13.0, cuDNN 91900, NVIDIA H100 80GB HBM3, 2026-11-26";
 
 const std::vector<TriedOperator> kTriedOperators = {
     {"aten::_conj_physical", 430, 15438186, "bfloat16 bool float16 float32 float64 int32 int64 uint8"},

@@ -50,7 +50,7 @@ TensorRef expanded(TensorRef tensor, const Ints& sizes) {
   return tensor;
 }
 
-/// Where the strides of indices differ, those that are not contiguous are copied. Masks and indices
+/// If the strides of indices differ, indices that are not contiguous are copied. Masks and indices
 /// of other dtypes become positions first, which no rule describes.
 void index(ScriptBuilder& script) {
   const program::Tensors* given = list_of_tensors(script.op());

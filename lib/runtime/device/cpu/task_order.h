@@ -3,8 +3,7 @@
 #pragma once
 // When and on which thread the CPU device runs the tasks of its steps. Without LibTorch, so that
 // ThreadSanitizer sees all of it. cpu_order.h says what each order is for.
-//
-// The functions are those of Device (device.h), with the same duties of the caller.
+// The functions are named as Device's (device.h) and put the same duties on the caller.
 
 #include <cstddef>
 #include <functional>

@@ -50,9 +50,9 @@ using schedule::Stream;
 
 constexpr c10::DeviceIndex kDevice = 0;
 
-/// Of a task on its stream. An event with a time, or one that wakes a thread, holds up its stream
-/// by 3 microseconds, and by 12 to 23 beside copies over the link (docs/measured/slowdowns.md). One
-/// that only streams wait for costs nothing.
+/// The events of a task on its stream. An event with a time, or one that wakes a thread, holds up
+/// its stream by 3 microseconds, and by 12 to 23 beside copies over the link
+/// (docs/measured/slowdowns.md). An event that only streams wait for costs nothing.
 struct TaskEvents {
   cudaEvent_t begin = nullptr;
   cudaEvent_t end = nullptr;   ///< for the host

@@ -22,8 +22,9 @@ namespace elixir::runtime {
 
 class CudaStreams {
  public:
-  /// Of GPU `gpu`. `ranks`: nullptr if there is one rank, and no stream between ranks then; it must
-  /// outlive the streams. `begin_lane` runs on the thread of each lane before its first task.
+  /// The streams of GPU `gpu`. `ranks` must outlive them; nullptr if there is one rank, and then
+  /// there is no stream between ranks. `begin_lane` runs on the thread of each lane before its
+  /// first task.
   CudaStreams(c10::DeviceIndex gpu,
               const DeviceOptions& options,
               DeviceCommunicator* ranks,
@@ -33,7 +34,7 @@ class CudaStreams {
   /// nullptr for the cpu stream.
   [[nodiscard]] cudaStream_t gpu_stream(schedule::Stream stream) const;
   [[nodiscard]] StreamOperations& operations(schedule::Stream stream) const;
-  /// Those of the cpu stream. Its lane must be idle, or call.
+  /// The operations of the cpu stream. Call it from that stream's lane, or while the lane is idle.
   [[nodiscard]] HostOperations& host_operations() const { return *host_operations_; }
   /// nullptr for the compute stream.
   [[nodiscard]] Lane* lane(schedule::Stream stream) const;

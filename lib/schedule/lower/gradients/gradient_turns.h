@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Chunks that share a buffer for their gradients (buffers/shared_gradients.h): the first gradient
-// of one waits until the update has read those of the one before it.
+// of a chunk waits until the update has read the gradients of the chunk before it.
 
 #include <map>
 #include <utility>

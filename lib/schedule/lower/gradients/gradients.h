@@ -43,14 +43,14 @@ class Gradients {
   /// Before `op`, which completes the gradient of a parameter in `chunk`: where it is to be written
   /// must be free. Nothing may close the open range until `op` is in it.
   void make_room(std::int32_t parameter, std::int32_t chunk, program::OperatorId op);
-  /// Of a trained parameter. Returns the task of the cpu stream that adds up squares; -1: there is
-  /// none.
+  /// Takes the gradient of a trained parameter. Returns the task of the cpu stream that adds up its
+  /// squares; -1: there is none.
   TaskId take(const ReadyGradient& gradient);
-  /// Of a parameter that is not trained.
+  /// Drops the gradient of a parameter that is not trained.
   void ignore(std::int32_t parameter) { releases_.done_with_gradient(storage_of(parameter)); }
   /// The open range releases storages of gradients that no operator after `op` reads.
   void release_after(program::OperatorId op) { releases_.release_after(op); }
-  /// As Reductions's.
+  /// As in Reductions.
   [[nodiscard]] TaskId last_reduction() const { return reductions_.last(); }
   /// It releases whatever is left of the micro-batch, the loss included.
   void end_micro_batch() { releases_.end_micro_batch(); }

@@ -9,7 +9,7 @@
 
 namespace elixir::schedule {
 
-/// Of one parameter and one micro-batch.
+/// The gradient of one parameter in one micro-batch.
 struct ReadyGradient {
   std::int32_t parameter = -1;
   std::int32_t chunk = -1;

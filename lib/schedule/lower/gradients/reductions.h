@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// With several ranks: a chunk's gradients are collected in a block on the device. Matrix products
-// write theirs there; others are copied. Once those of a micro-batch are all there, or those of all
-// micro-batches (plan::reduces_once()), the ranks add them up, and each keeps its shard of the sum.
+// With several ranks: a chunk's gradients are collected in a block on the device. A matrix product
+// writes its gradient there; every other gradient is copied. Once the block has all gradients of a
+// micro-batch, or of all micro-batches (plan::reduces_once()), the ranks add them up, and each
+// keeps its shard of the sum.
 
 #include <map>
 #include <vector>
