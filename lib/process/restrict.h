@@ -25,28 +25,28 @@ enum class Sandbox : std::uint8_t {
 inline constexpr NameTable<Sandbox, 3> kSandboxNames{
     {{Sandbox::kAuto, "auto"}, {Sandbox::kRequire, "require"}, {Sandbox::kNone, "none"}}};
 
-  struct Restriction {
-    bool seccomp = false;
-    bool landlock = false;
-    std::string why_not;  ///< why seccomp does not work
-    [[nodiscard]] bool holds() const { return seccomp; }
-  };
+struct Restriction {
+  bool seccomp = false;
+  bool landlock = false;
+  std::string why_not;  ///< why seccomp does not work
+  [[nodiscard]] bool holds() const { return seccomp; }
+};
 
-  /// From here on this process computes, reads and writes the descriptors that it has, and ends; it
-  /// opens and creates nothing, connects to nobody, starts no thread and no program, and signals no
-  /// other process. A system call that it may not make fails with EPERM; clone3 with ENOSYS, as in
-  /// an old kernel. Threads that it has are restricted, too.
-  [[nodiscard]] Restriction restrict_this_process();
+/// From here on this process computes, reads and writes the descriptors that it has, and ends; it
+/// opens and creates nothing, connects to nobody, starts no thread and no program, and signals no
+/// other process. A system call that it may not make fails with EPERM; clone3 with ENOSYS, as in
+/// an old kernel. Threads that it has are restricted, too.
+[[nodiscard]] Restriction restrict_this_process();
 
-  /// Closes every descriptor from `first` on, so that nothing is inherited unseen.
-  void close_descriptors_from(int first) noexcept;
+/// Closes every descriptor from `first` on, so that nothing is inherited unseen.
+void close_descriptors_from(int first) noexcept;
 
-  struct Limits {
-    std::uint64_t memory_bytes = 0;  ///< of address space, beyond what the process has now
-    std::uint64_t processor_seconds = 0;
-  };
-  /// Writes no file, leaves no core, opens no further descriptor, and stays within `limits`: beyond
-  /// them an allocation fails, and SIGXCPU ends the process.
-  void limit_this_process(const Limits& limits);
+struct Limits {
+  std::uint64_t memory_bytes = 0;  ///< of address space, beyond what the process has now
+  std::uint64_t processor_seconds = 0;
+};
+/// Writes no file, leaves no core, opens no further descriptor, and stays within `limits`: beyond
+/// them an allocation fails, and SIGXCPU ends the process.
+void limit_this_process(const Limits& limits);
 
 }  // namespace elixir::process

@@ -20,9 +20,13 @@ import time
 
 import torch
 
-NUMBERS = [-1, 0, 0, 1, 1, 2, 3, 4, 7, 100, 2**31, 2**63 - 1, -(2**63)]
+NUMBERS = [-1, 0, 0, 1, 1, 2, 3, 4, 7, 100, 2**31, 2**63 - 1]
 TENSORS = ["self.ints", "self.floats", "self.matrix", "self.flags", "self.none"]
 
+
+
+def listed(draw, most, values):
+    return "[" + ", ".join(str(draw.choice(values)) for _ in range(draw.randint(1, most))) + "]"
 
 
 def literal(draw, kind):
@@ -36,19 +40,19 @@ def literal(draw, kind):
     if kind == "Tensor":
         return draw.choice(TENSORS)
     if kind == "List[Tensor]":
-        return "[" + ", ".join(draw.choice(TENSORS) for _ in range(draw.randint(1, 3))) + "]"
+        return listed(draw, 3, TENSORS)
     if kind == "int":
-        return str(draw.choice(NUMBERS[:-1]))
+        return str(draw.choice(NUMBERS))
     if kind in ("float", "number"):
         return draw.choice(["-1.0", "0.0", "0.5", "1.0", "1e30"])
     if kind == "bool":
         return draw.choice(["True", "False"])
     if kind == "List[int]":
-        return "[" + ", ".join(str(draw.choice(NUMBERS[:-1])) for _ in range(draw.randint(1, 4))) + "]"
+        return listed(draw, 4, NUMBERS)
     if kind == "List[float]":
-        return "[" + ", ".join(draw.choice(["0.5", "2.0"]) for _ in range(draw.randint(1, 3))) + "]"
+        return listed(draw, 3, ["0.5", "2.0"])
     if kind == "List[bool]":
-        return "[" + ", ".join(draw.choice(["True", "False"]) for _ in range(draw.randint(1, 3))) + "]"
+        return listed(draw, 3, ["True", "False"])
     return None
 
 
