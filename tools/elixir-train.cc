@@ -4,6 +4,7 @@
 #include <torch/version.h>
 
 #include "core/error.h"
+#include "runtime/ranks/apart.h"
 #include "tools/common/end_process.h"
 #include "tools/common/run_tool.h"
 #include "tools/train/options.h"
@@ -31,7 +32,8 @@ int main(int argc, char** argv) {
       "for each. Those read plan, model and data on their own machine; rank 0 alone prints. Each "
       "writes its part of checkpoints, so all machines must have the run directory at the same "
       "path. "
-      "They wait 25 s for each other, or ELIXIR_CONNECT_SECONDS.";
+      "They wait 25 s for each other, or ELIXIR_CONNECT_SECONDS. Ranks on several machines know "
+      "each other by ELIXIR_JOB_SECRET, or by the content of ELIXIR_JOB_SECRET_FILE.";
   info.output = {"RUN_DIR", "run directory to make", "MODEL.run"};
   info.declare = [&](elixir::tools::Flags& flags) { declare_train_flags(flags, options); };
   info.versions = [] {
@@ -40,8 +42,9 @@ int main(int argc, char** argv) {
   const int code = elixir::tools::run_tool(info, argc, argv, [&](elixir::tools::Context& context) {
     return elixir::tools::train(options, context);
   });
-  // A thread may still wait for a lost rank inside of NCCL. The end of a process would wait for it.
-  if (code == elixir::exit_code_of(elixir::ErrorCode::kRankLost)) {
+  // What still waits inside of a library would be waited for, or lose what it uses.
+  if (elixir::runtime::works_apart() ||
+      code == elixir::exit_code_of(elixir::ErrorCode::kRankLost)) {
     elixir::tools::end_process_at_once(code);
   }
   elixir::tools::end_process(code);

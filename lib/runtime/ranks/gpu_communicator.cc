@@ -101,6 +101,9 @@ class GpuCommunicator final : public DeviceCommunicator {
   void share(void* memory, std::int64_t bytes) override {
     if (copies_ != nullptr) copies_->share(memory, bytes);
   }
+  void unshare() override {
+    if (copies_ != nullptr) copies_->unshare();
+  }
   void all_gather(const plan::RankGroup& group,
                   void* all,
                   const void* own,
