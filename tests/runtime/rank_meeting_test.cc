@@ -77,18 +77,17 @@ class Meetings : public testing::Test {
   std::future<Outcome> start(const StartedRank& started,
                              std::unique_ptr<LauncherStore> store = nullptr,
                              const std::string& version = kVersion) const {
-    return std::async(
-        std::launch::async,
-        [started, version, patience = patience, store = std::move(store)]() mutable {
-          Outcome outcome;
-          try {
-            const RankWays ways = meet(started, version, patience, std::move(store));
-            outcome.sums = work_of(ways);
-          } catch (const Error& error) {
-            outcome.error = error;
-          }
-          return outcome;
-        });
+    return std::async(std::launch::async,
+                      [started, version, patience = patience, store = std::move(store)]() mutable {
+                        Outcome outcome;
+                        try {
+                          const RankWays ways = meet(started, version, patience, std::move(store));
+                          outcome.sums = work_of(ways);
+                        } catch (const Error& error) {
+                          outcome.error = error;
+                        }
+                        return outcome;
+                      });
   }
   static void expect_met(std::vector<std::future<Outcome>>& ranks) {
     const int world = static_cast<int>(ranks.size());
@@ -146,9 +145,7 @@ class Meetings : public testing::Test {
     got.resize(have);
     return got;
   }
-  static bool is_ended(const Socket& socket) {
-    return receive(socket, 1).empty();
-  }
+  static bool is_ended(const Socket& socket) { return receive(socket, 1).empty(); }
 
   int port = free_port();
   milliseconds patience{20'000};
@@ -196,15 +193,17 @@ TEST_F(Meetings, AMissingRankIsNamedToAllThatHaveCome) {
   patience = milliseconds(1000);
   auto rank_0 = start(rank(0, 3)), rank_2 = start(rank(2, 3));
   for (auto* each : {&rank_0, &rank_2}) {
-    expect_error(*each, ErrorCode::kRanksCannotConnect, HasSubstr("rank 1 has not come within 1 s"));
+    expect_error(
+        *each, ErrorCode::kRanksCannotConnect, HasSubstr("rank 1 has not come within 1 s"));
   }
 }
 
 TEST_F(Meetings, AMissingRank0IsNamed) {
   patience = milliseconds(500);
   auto rank_1 = start(rank(1, 2));
-  expect_error(
-      rank_1, ErrorCode::kRanksCannotConnect, AllOf(HasSubstr("nobody answers"), HasSubstr("refused")));
+  expect_error(rank_1,
+               ErrorCode::kRanksCannotConnect,
+               AllOf(HasSubstr("nobody answers"), HasSubstr("refused")));
 }
 
 TEST_F(Meetings, ARankThatEndsBeforeAllHaveComeMayComeAgain) {
@@ -243,9 +242,8 @@ TEST_F(Meetings, AnotherNumberOfRanksIsNamedToAll) {
 TEST_F(Meetings, AnotherVersionIsNamedToAll) {
   auto rank_0 = start(rank(0, 2)), rank_1 = start(rank(1, 2), nullptr, "Elixir 2");
   for (auto* each : {&rank_0, &rank_1}) {
-    expect_error(*each,
-                 ErrorCode::kRanksDiffer,
-                 AllOf(HasSubstr("is Elixir 1"), HasSubstr("is Elixir 2")));
+    expect_error(
+        *each, ErrorCode::kRanksDiffer, AllOf(HasSubstr("is Elixir 1"), HasSubstr("is Elixir 2")));
   }
 }
 
@@ -267,9 +265,8 @@ TEST_F(Meetings, AWrongSecretIsNamedOnBothSides) {
     StartedRank mistaken = rank(1, 2);
     mistaken.secret = wrong;
     auto rank_0 = start(rank(0, 2)), rank_1 = start(mistaken);
-    expect_error(rank_1,
-                 ErrorCode::kRanksCannotConnect,
-                 HasSubstr("does not have the secret of this job"));
+    expect_error(
+        rank_1, ErrorCode::kRanksCannotConnect, HasSubstr("does not have the secret of this job"));
     const Outcome outcome = rank_0.get();
     ASSERT_TRUE(outcome.error);
     EXPECT_THAT(outcome.error->info().message, HasSubstr("rank 1 has not come"));
@@ -284,7 +281,8 @@ class Strangers : public Meetings {
   void expect_quick_start(int world = 2) {
     const auto began = Clock::now();
     std::vector<std::future<Outcome>> ranks = std::move(early);
-    for (int i = static_cast<int>(ranks.size()); i < world; ++i) ranks.push_back(start(rank(i, world)));
+    for (int i = static_cast<int>(ranks.size()); i < world; ++i)
+      ranks.push_back(start(rank(i, world)));
     expect_met(ranks);
     EXPECT_LT(Clock::now() - began, seconds(1));
   }
@@ -336,8 +334,7 @@ TEST_F(Strangers, NoneTakesTheOthersPlace) {
     said += view_of(challenge->nonce);
     const Digest own = digest_of("", Purpose::kConnector, said);
     const bool reflects = channel != Channel::kControl;
-    send(stranger,
-         encoded(MessageType::kProof, view_of(reflects ? challenge->proof : own)));
+    send(stranger, encoded(MessageType::kProof, view_of(reflects ? challenge->proof : own)));
     EXPECT_TRUE(is_ended(stranger));
   }
   expect_quick_start();

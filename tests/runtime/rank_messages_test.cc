@@ -35,8 +35,8 @@ std::vector<Frame> frames_in(FrameReader& reader, const std::string& bytes) {
 TEST(Frames, ComeOutAsTheyWentIn) {
   FrameReader reader;
   reader.expect({MessageType::kHost, MessageType::kReady});
-  const auto frames = frames_in(
-      reader, encoded(MessageType::kHost, "gpu08") + encoded(MessageType::kReady, ""));
+  const auto frames =
+      frames_in(reader, encoded(MessageType::kHost, "gpu08") + encoded(MessageType::kReady, ""));
   ASSERT_EQ(frames.size(), 2U);
   EXPECT_EQ(frames[0].payload, "gpu08");
   EXPECT_EQ(frames[1].type, MessageType::kReady);
@@ -61,16 +61,10 @@ TEST(Frames, WhatNoRankSendsIsBadFromItsHeadOn) {
   no_type[3] = 0;
   unknown_type[3] = kMessageTypes;
   const std::string unexpected = encoded(MessageType::kGo, "");
-  const std::string too_long =
-      encoded_head(MessageType::kHost, most_bytes(MessageType::kHost) + 1);
+  const std::string too_long = encoded_head(MessageType::kHost, most_bytes(MessageType::kHost) + 1);
   const std::string four_gigabytes = encoded_head(MessageType::kHost, 0xFFFFFFFFU);
-  for (const std::string& bytes : {other_version,
-                                   other_magic,
-                                   no_type,
-                                   unknown_type,
-                                   unexpected,
-                                   too_long,
-                                   four_gigabytes}) {
+  for (const std::string& bytes :
+       {other_version, other_magic, no_type, unknown_type, unexpected, too_long, four_gigabytes}) {
     FrameReader reader;
     reader.expect({MessageType::kHost});
     EXPECT_TRUE(frames_in(reader, bytes).empty());
@@ -91,7 +85,10 @@ TEST(Frames, EveryTypeHasALimit) {
 
 TEST(Texts, HaveNothingThatATerminalObeys) {
   EXPECT_EQ(printable("a\x1b[2Jb\nc\x7f"), "a?[2Jb?c?");
-  EXPECT_EQ(printable("\xc2\x9b" "2J"), "?2J") << "a control character of two bytes";
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J"),
+            "?2J")
+      << "a control character of two bytes";
   EXPECT_EQ(printable("grün"), "grün");
   EXPECT_EQ(printable("\xff"), "\xef\xbf\xbd");
 }
@@ -287,8 +284,7 @@ TEST_F(Connected, SealedFramesThatAreChangedRepeatedOrSentBackEndIt) {
     const Socket end(pair[0]);
     Connection reader(Socket(pair[1]), {MessageType::kHost});
     reader.seal(key, /*made_it=*/false);
-    ASSERT_EQ(::send(end.get(), bytes.data(), bytes.size(), 0),
-              static_cast<ssize_t>(bytes.size()));
+    ASSERT_EQ(::send(end.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
     int taken = 0;
     while (reader.receive()) ++taken;
     EXPECT_EQ(taken, bytes.size() == 2 * good.size() ? 1 : 0);

@@ -11,7 +11,10 @@
 namespace elixir::runtime {
 namespace {
 
-std::size_t length_of(const Communicator& ranks, int rank, MessageType type, std::string_view head) {
+std::size_t length_of(const Communicator& ranks,
+                      int rank,
+                      MessageType type,
+                      std::string_view head) {
   const std::optional<FrameHead> decoded = decoded_head(head);
   if (!decoded || decoded->type != type) throw_no_rank_sends(ranks, rank);
   return decoded->payload_bytes;

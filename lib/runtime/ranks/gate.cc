@@ -115,7 +115,8 @@ std::string Gate::claims_of(int rank) const {
 }
 
 void Gate::accept_all() {
-  const auto most_ranks = static_cast<std::size_t>(kChannels) * static_cast<std::size_t>(own_.world);
+  const auto most_ranks =
+      static_cast<std::size_t>(kChannels) * static_cast<std::size_t>(own_.world);
   for (const Socket& socket : listening_) {
     for (std::size_t accepted = 0; accepted < kMostAcceptedAtOnce; ++accepted) {
       SocketAddress from;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Under torchrun the agent listens at MASTER_PORT, with a c10d::TCPStore that whoever reaches it may
-// read and write. Ranks use it for one thing: rank 0 leaves there at which address it listens. What
-// is read there is not trusted, because rank 0 proves itself when it is connected to.
+// Under torchrun the agent listens at MASTER_PORT, with a c10d::TCPStore that whoever reaches it
+// may read and write. Ranks use it for one thing: rank 0 leaves there at which address it listens.
+// What is read there is not trusted, because rank 0 proves itself when it is connected to.
 //
 // The store's calls may wait without a limit, so they run apart. LibTorch prints what it also
 // throws, and is kept quiet meanwhile.

@@ -2,7 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // What both sides of a meeting (rendezvous.h) have in common: this rank's place, the gate, and the
-// connections between every two ranks. meeting_host.cc has rank 0's side, meeting_guest.cc that of the others.
+// connections between every two ranks. meeting_host.cc has rank 0's side, meeting_guest.cc that of
+// the others.
 
 #include <array>
 #include <chrono>

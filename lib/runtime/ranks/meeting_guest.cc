@@ -56,9 +56,10 @@ class GuestMeeting final : public Meeting {
     std::string why = gate_->why_not(0);
     if (why.empty()) why = fmt::format("the launcher's store: {}", store_->why_not());
     return cannot(fmt::format("nobody answers at {}: {}", master(), why))
-        .help("MASTER_ADDR and MASTER_PORT must name the host of rank 0 and a port of it that this "
-              "host can reach, and that nothing else uses; start all ranks within {} s",
-              patience_seconds());
+        .help(
+            "MASTER_ADDR and MASTER_PORT must name the host of rank 0 and a port of it that this "
+            "host can reach, and that nothing else uses; start all ranks within {} s",
+            patience_seconds());
   }
 
   /// Keeps connections of other ranks, and returns the next frame of rank 0.
@@ -115,18 +116,17 @@ class GuestMeeting final : public Meeting {
   [[nodiscard]] Error have_not_connected() const {
     const int rank = first_unconnected();
     const Place& place = table_[static_cast<std::size_t>(rank)];
-    const std::string what =
-        rank > started_.rank
-            ? fmt::format("rank {} on {} has not connected within {} s",
-                          rank,
-                          place.host,
-                          patience_seconds())
-            : fmt::format("cannot reach rank {} on {} at {}, port {}: {}",
-                          rank,
-                          place.host,
-                          place.address,
-                          place.port,
-                          gate_->why_not(rank));
+    const std::string what = rank > started_.rank
+                                 ? fmt::format("rank {} on {} has not connected within {} s",
+                                               rank,
+                                               place.host,
+                                               patience_seconds())
+                                 : fmt::format("cannot reach rank {} on {} at {}, port {}: {}",
+                                               rank,
+                                               place.host,
+                                               place.address,
+                                               place.port,
+                                               gate_->why_not(rank));
     return cannot(what).help("no firewall may close ports between the hosts of the ranks");
   }
 

@@ -53,8 +53,7 @@ class HostMeeting final : public Meeting {
       guest.rank = arrival.rank;
       guest.world = arrival.world;
       guest.connection = std::move(arrival.connection);
-      guest.connection.expect(
-          {MessageType::kEntry, MessageType::kReady, MessageType::kFailure});
+      guest.connection.expect({MessageType::kEntry, MessageType::kReady, MessageType::kFailure});
     }
   }
 
@@ -168,9 +167,10 @@ class HostMeeting final : public Meeting {
     }
     error.help("start all {} ranks, with the same MASTER_ADDR and MASTER_PORT", started_.world);
     if (is_loopback(own_.address)) {
-      error.help("MASTER_ADDR={} is this machine alone: for ranks of other machines, set it to an "
-                 "address that they reach",
-                 started_.master_host);
+      error.help(
+          "MASTER_ADDR={} is this machine alone: for ranks of other machines, set it to an "
+          "address that they reach",
+          started_.master_host);
     }
     return error;
   }

@@ -153,10 +153,8 @@ std::string encode(const RankPosition& position) {
 std::optional<RankPosition> decode_position(std::string_view payload) {
   MessageReader reader(payload);
   RankPosition position;
-  for (std::int64_t* count : {&position.step,
-                              &position.tasks_ended,
-                              &position.running_ms,
-                              &position.allowed_ms}) {
+  for (std::int64_t* count :
+       {&position.step, &position.tasks_ended, &position.running_ms, &position.allowed_ms}) {
     *count = reader.number<std::int64_t>();
     if (*count < 0) reader.wrong();
   }

@@ -44,8 +44,9 @@ std::vector<Socket> Meeting::listen() {
   if (listening.sockets.empty() && listening.why_not.empty()) listening = listen_everywhere(port);
   if (listening.sockets.empty() && started_.rank == 0) {
     throw cannot(fmt::format("cannot listen on port {}: {}", port, listening.why_not))
-        .help("set MASTER_ADDR to a name or address of this host, and MASTER_PORT to a port that "
-              "is free on it, the same for all ranks");
+        .help(
+            "set MASTER_ADDR to a name or address of this host, and MASTER_PORT to a port that "
+            "is free on it, the same for all ranks");
   }
   if (listening.sockets.empty()) listening = listen_everywhere(0);
   if (listening.sockets.empty()) {

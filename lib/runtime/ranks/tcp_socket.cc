@@ -74,13 +74,8 @@ Socket& Socket::operator=(Socket&& other) noexcept {
 
 std::string text_of(const SocketAddress& address) {
   std::array<char, NI_MAXHOST> text{};
-  const int error = ::getnameinfo(pointer(address),
-                                  address.bytes,
-                                  text.data(),
-                                  text.size(),
-                                  nullptr,
-                                  0,
-                                  NI_NUMERICHOST);
+  const int error = ::getnameinfo(
+      pointer(address), address.bytes, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
   return error == 0 ? text.data() : "";
 }
 
@@ -100,8 +95,8 @@ Addresses addresses_of(const std::string& host, int port) {
     SocketAddress address;
     address.bytes = one->ai_addrlen;
     std::memcpy(&address.storage, one->ai_addr, one->ai_addrlen);
-    const bool known = std::any_of(
-        addresses.all.begin(), addresses.all.end(), [&](const SocketAddress& other) {
+    const bool known =
+        std::any_of(addresses.all.begin(), addresses.all.end(), [&](const SocketAddress& other) {
           return is_same_address(address, other);
         });
     if (!known) addresses.all.push_back(address);

@@ -118,8 +118,7 @@ RankIdentity identity_of(const TrainOptions& options, const TrainInputs& inputs)
 
 void compare_identities(const RankIdentity& own, const runtime::Ranks& ranks) {
   if (ranks.world() == 1) return;
-  const std::vector<RankDescription> all =
-      gathered({runtime::host_name(), own}, *ranks.control);
+  const std::vector<RankDescription> all = gathered({runtime::host_name(), own}, *ranks.control);
   const auto value = [&](std::size_t rank, const std::string& name) -> std::string {
     for (const auto& item : all[rank].identity) {
       if (item.first == name) return item.second;
@@ -141,16 +140,12 @@ void compare_identities(const RankIdentity& own, const runtime::Ranks& ranks) {
                                   rank));
     }
     if (differing.empty()) continue;
-    messages.push_back(fmt::format("rank {} on {} has another {}",
-                                   rank,
-                                   all[rank].host,
-                                   fmt::join(differing, ", ")));
+    messages.push_back(fmt::format(
+        "rank {} on {} has another {}", rank, all[rank].host, fmt::join(differing, ", ")));
   }
   if (messages.empty()) return;
-  Error error(
-      ErrorCode::kRanksDiffer,
-      fmt::format(
-          "{} than rank 0 on {}", fmt::join(messages, "; "), all.front().host));
+  Error error(ErrorCode::kRanksDiffer,
+              fmt::format("{} than rank 0 on {}", fmt::join(messages, "; "), all.front().host));
   for (std::string& note : notes) error.note(std::move(note));
   error.help("give all ranks the same flags, and the same files on all hosts");
   throw error;

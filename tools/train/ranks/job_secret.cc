@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -69,16 +70,16 @@ std::string read_secret(const std::string& path) {
 
 /// A new secret at `path`, unless one is there by then. It is never there without its content.
 void make_secret(const std::string& path) {
-  const std::string begun = fmt::format("{}.{}", path, ::getpid());
+  std::string begun = path + ".XXXXXX";
   std::string text;
   for (const char byte : runtime::fresh_nonce()) {
     text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   }
-  const runtime::Socket file(
-      ::open(begun.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR));
-  const bool made = file.open() && ::write(file.get(), text.data(), text.size()) ==
-                                       static_cast<ssize_t>(text.size()) &&
-                    (::link(begun.c_str(), path.c_str()) == 0 || errno == EEXIST);
+  const runtime::Socket file(::mkostemp(begun.data(), O_CLOEXEC));  // its owner's alone
+  const bool made =
+      file.open() &&
+      ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      (::link(begun.c_str(), path.c_str()) == 0 || errno == EEXIST);
   const int error = errno;
   if (file.open()) ::unlink(begun.c_str());
   if (made) return;

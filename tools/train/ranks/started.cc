@@ -80,8 +80,7 @@ MetRanks meet_ranks(const runtime::StartedRank& started) {
       fmt::format("Elixir {} with LibTorch {}", ELIXIR_VERSION, TORCH_VERSION);
   std::unique_ptr<runtime::LauncherStore> store;
   if (started.store_is_there) {
-    store = runtime::make_launcher_store(
-        started.master_host, started.master_port, started.attempt);
+    store = runtime::make_launcher_store(started.master_host, started.master_port, started.attempt);
   }
   return {started, runtime::meet(started, version, patience(), std::move(store))};
 }

@@ -49,8 +49,7 @@ void end_followers(const runtime::Ranks& ranks) {
 }
 
 void send(const RankCommand& command, runtime::Communicator& control) {
-  static_cast<void>(
-      runtime::broadcast_message(control, 0, MessageType::kCommand, encode(command)));
+  static_cast<void>(runtime::broadcast_message(control, 0, MessageType::kCommand, encode(command)));
 }
 
 RankCommand receive(runtime::Communicator& control) {
