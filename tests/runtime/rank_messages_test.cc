@@ -164,7 +164,20 @@ TEST(Messages, RefuseIndicesBeyondTheRanks) {
     hello.rank = rank;
     hello.to = to;
     hello.world = world;
+    hello.channel = Channel::kControl;
     EXPECT_FALSE(decode_hello(encode(hello))) << rank << " " << to << " " << world;
+  }
+}
+
+TEST(Messages, RefuseAMeetingAtAnotherRankThan0) {
+  Hello hello;
+  hello.rank = 2;
+  hello.world = 3;
+  for (hello.to = 0; hello.to < 2; ++hello.to) {
+    hello.channel = Channel::kSteps;
+    EXPECT_TRUE(decode_hello(encode(hello)));
+    hello.channel = Channel::kMeeting;
+    EXPECT_EQ(decode_hello(encode(hello)).has_value(), hello.to == 0);
   }
 }
 

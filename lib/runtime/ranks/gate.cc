@@ -27,6 +27,8 @@ constexpr milliseconds kBetweenGlances{50};
 constexpr std::size_t kMostStrangers = 256, kMostAcceptedAtOnce = 64;
 constexpr int kMostUnderWay = 64;  ///< connections that this rank makes at once
 constexpr std::size_t kMostClaims = 16;
+constexpr const char* kNoAnswer = "no answer";
+constexpr const char* kNoRank = "what listens there does not answer as a rank does";
 
 bool no_descriptors(int error) {
   return error == EMFILE || error == ENFILE;
@@ -257,10 +259,7 @@ void Gate::advance(Sought& sought, short happened, std::vector<Arrival>& arrival
   if (sought.state == State::kIdle) return;
   if (happened == 0) {
     if (Clock::now() < sought.until) return;
-    return try_next(sought,
-                    sought.state == State::kConnecting
-                        ? "no answer"
-                        : "what listens there does not answer as a rank does");
+    return try_next(sought, sought.state == State::kConnecting ? kNoAnswer : kNoRank);
   }
   if (sought.state == State::kConnecting) return greet(sought);
   sought.connection.flush();
@@ -299,6 +298,7 @@ void Gate::greet(Sought& sought) {
   sought.said = encode(hello);
   sought.connection.send(MessageType::kHello, sought.said);
   sought.state = Sought::State::kGreeting;
+  sought.why_not = kNoRank;  // until it answers
 }
 
 void Gate::answer(Sought& sought, const Frame& frame) {

@@ -60,6 +60,7 @@ std::optional<Hello> decode_hello(std::string_view payload) {
   hello.channel = static_cast<Channel>(channel);
   hello.rank = reader.number_in(1, kMostRanks);  // rank 0 connects to nobody
   hello.to = reader.number_in(0, hello.rank);    // nor does any to one above it
+  if (hello.channel == Channel::kMeeting && hello.to != 0) reader.wrong();
   hello.world = reader.number_in(hello.rank + 1, kMostRanks + 1);
   hello.attempt = reader.bytes(kMostAttempt);
   hello.nonce = array_of<kNonceBytes>(reader);
