@@ -13,7 +13,7 @@ namespace {
 using runtime::MessageType;
 
 /// A path, or the name of a parameter.
-constexpr std::size_t kMostName = std::size_t{64} << 10;
+constexpr std::size_t kMostNameBytes = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ std::string encode(const RankCommand& command) {
       .number(command.value)
       .number(static_cast<std::int32_t>(command.flag ? 1 : 0))
       .number(static_cast<std::int32_t>(command.part))
-      .bytes(command.name, kMostName)
+      .bytes(command.name, kMostNameBytes)
       .take();
 }
 
@@ -40,7 +40,7 @@ std::optional<RankCommand> decode_command(std::string_view payload) {
   command.value = reader.number<double>();
   command.flag = reader.number_in(0, 2) != 0;
   command.part = static_cast<runtime::StatePart>(reader.number_in(0, kParts));
-  command.name = reader.bytes(kMostName);
+  command.name = reader.bytes(kMostNameBytes);
   return reader.whole() ? std::optional(std::move(command)) : std::nullopt;
 }
 
