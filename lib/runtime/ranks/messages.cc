@@ -31,7 +31,7 @@ void put(MessageWriter& writer, const Place& place) {
   writer.text(place.host, kMostName).text(place.address, kMostName).number(place.port);
 }
 
-Place place_of(MessageReader& reader) {
+Place read_place(MessageReader& reader) {
   Place place;
   place.host = reader.text(kMostName);
   place.address = reader.text(kMostName);
@@ -90,7 +90,7 @@ std::optional<Entry> decode_entry(std::string_view payload) {
   MessageReader reader(payload);
   Entry entry;
   entry.version = reader.text(kMostName);
-  entry.place = place_of(reader);
+  entry.place = read_place(reader);
   return if_whole(reader, std::move(entry));
 }
 
@@ -106,7 +106,7 @@ std::optional<std::vector<Place>> decode_table(std::string_view payload, int wor
   // Each takes twelve bytes at least, so a short payload ends this early.
   constexpr std::size_t kLeastBytes = 12;
   if (payload.size() / kLeastBytes < static_cast<std::size_t>(world)) return std::nullopt;
-  for (int rank = 0; rank < world; ++rank) table.push_back(place_of(reader));
+  for (int rank = 0; rank < world; ++rank) table.push_back(read_place(reader));
   return if_whole(reader, std::move(table));
 }
 
