@@ -90,6 +90,7 @@ missing_packages() {
   has_module fmt || echo libfmt-dev
   has_module gtest_main || echo libgtest-dev
   has_module gmock || echo libgmock-dev
+  has_module libcrypto || echo libssl-dev
   if [ -z "${ELIXIR_PYTHON:-}" ] && [ ! -x "$venv/bin/python3" ]; then
     python_base=$(find_python)
     if [ -z "$python_base" ]; then

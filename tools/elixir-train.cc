@@ -4,6 +4,7 @@
 #include <torch/version.h>
 
 #include "core/error.h"
+#include "runtime/ranks/apart.h"
 #include "tools/common/end_process.h"
 #include "tools/common/run_tool.h"
 #include "tools/train/options.h"
@@ -31,7 +32,8 @@ int main(int argc, char** argv) {
       "for each. Those read plan, model and data on their own machine; rank 0 alone prints. Each "
       "writes its part of checkpoints, so all machines must have the run directory at the same "
       "path. "
-      "They wait 25 s for each other, or ELIXIR_CONNECT_SECONDS.";
+      "They wait 25 s for each other, or ELIXIR_CONNECT_SECONDS. Ranks on several machines know "
+      "each other by ELIXIR_JOB_SECRET, or by the content of ELIXIR_JOB_SECRET_FILE.";
   info.output = {"RUN_DIR", "run directory to make", "MODEL.run"};
   info.declare = [&](elixir::tools::Flags& flags) { declare_train_flags(flags, options); };
   info.versions = [] {
@@ -40,7 +42,7 @@ int main(int argc, char** argv) {
   const int code = elixir::tools::run_tool(info, argc, argv, [&](elixir::tools::Context& context) {
     return elixir::tools::train(options, context);
   });
-  // After a failure a thread may still be inside of NCCL, which an orderly end would wait for.
-  if (code != 0) elixir::tools::end_process_at_once(code);
+  // After a failure a thread may still be inside of a library, which an orderly end would wait for.
+  if (code != 0 || elixir::runtime::works_apart()) elixir::tools::end_process_at_once(code);
   elixir::tools::end_process(code);
 }

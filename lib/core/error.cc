@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/error_code.h"
+
 namespace elixir {
 namespace {
 
@@ -51,6 +53,69 @@ int exit_code_of(ErrorCode code) {
     default:
       return 2;
   }
+}
+
+// A switch, so that a compiler misses a new code here.
+std::optional<ErrorCode> error_code_of(int number) {
+  const auto code = static_cast<ErrorCode>(number);
+  switch (code) {
+    case ErrorCode::kUnknownFlag:
+    case ErrorCode::kBadFlagValue:
+    case ErrorCode::kMissingArgument:
+    case ErrorCode::kConflictingFlags:
+    case ErrorCode::kUnexpectedArgument:
+    case ErrorCode::kBadAllocatorConfig:
+    case ErrorCode::kRanksContradict:
+    case ErrorCode::kRanksDiffer:
+    case ErrorCode::kFileNotFound:
+    case ErrorCode::kFileUnreadable:
+    case ErrorCode::kOutputExists:
+    case ErrorCode::kOutputUnwritable:
+    case ErrorCode::kJsonSyntax:
+    case ErrorCode::kJsonType:
+    case ErrorCode::kJsonMissingKey:
+    case ErrorCode::kJsonUnknownKey:
+    case ErrorCode::kJsonBadValue:
+    case ErrorCode::kWrongSchema:
+    case ErrorCode::kBadSafetensors:
+    case ErrorCode::kBadCheckpoint:
+    case ErrorCode::kBadRecordedTrace:
+    case ErrorCode::kRunInUse:
+    case ErrorCode::kMixedRuns:
+    case ErrorCode::kNotTorchScript:
+    case ErrorCode::kTruncatedArchive:
+    case ErrorCode::kBadInputSpec:
+    case ErrorCode::kModelRejectsInput:
+    case ErrorCode::kMissingKernel:
+    case ErrorCode::kDataDependent:
+    case ErrorCode::kNoScalarLoss:
+    case ErrorCode::kDtypeFixedByGraph:
+    case ErrorCode::kBufferWithoutData:
+    case ErrorCode::kWeightsMismatch:
+    case ErrorCode::kUnsupportedModel:
+    case ErrorCode::kWrongTarget:
+    case ErrorCode::kPlanOfAnotherProgram:
+    case ErrorCode::kInconsistentPlan:
+    case ErrorCode::kProfileTargetMismatch:
+    case ErrorCode::kDataTooShort:
+    case ErrorCode::kTokenOutOfVocabulary:
+    case ErrorCode::kDataMismatch:
+    case ErrorCode::kNoGpu:
+    case ErrorCode::kMachineTooSmall:
+    case ErrorCode::kWrongMachineKind:
+    case ErrorCode::kMissingFeature:
+    case ErrorCode::kRanksCannotConnect:
+    case ErrorCode::kOutOfMemory:
+    case ErrorCode::kDiskFull:
+    case ErrorCode::kIoError:
+    case ErrorCode::kLossNotFinite:
+    case ErrorCode::kDeviceFailure:
+    case ErrorCode::kNotFinite:
+    case ErrorCode::kRankLost:
+    case ErrorCode::kInternal:
+      return code;
+  }
+  return std::nullopt;
 }
 
 std::string code_text(ErrorCode code) {

@@ -169,6 +169,73 @@ class OneHost(StartedTest):
         self.all_end(0)
 
 
+    def test_ranks_of_several_machines_without_a_secret_say_who_could_join(self):
+        try:
+            socket.gethostbyname(socket.gethostname())
+        except OSError:
+            self.skipTest("this machine does not know its own name")
+        for rank in range(2):
+            variables = self.torchrun(rank, 2, LOCAL_RANK=0, LOCAL_WORLD_SIZE=1, MASTER_ADDR=socket.gethostname())
+            self.start_rank(variables, *self.flags("roomy-2"))
+        self.all_end(0)
+        _, said = self.end(self.ranks[0])
+        self.assertIn("this job has no secret: while its ranks start, whoever can connect to", said)
+        self.assertIn("set the same ELIXIR_JOB_SECRET for all ranks", said)
+
+
+class UnderTorchrun(StartedTest):
+    """The agent's store is open to everybody who reaches it."""
+
+    def torchrun_run(self):
+        words = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "2", "--master-addr",
+                 "127.0.0.1", "--master-port", self.port, "--no-python"]
+        return self.start_rank({}, *self.flags("roomy-2", export="met.safetensors"), command=map(str, words),
+                               ELIXIR_CONNECT_SECONDS="5")
+
+    def stranger(self, body):
+        """A process with the store, until it ends."""
+        code = f"import torch.distributed as d, datetime, time\nport = {self.port}\n" + body
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+    connects = """
+while True:
+    try:
+        store = d.TCPStore("127.0.0.1", port, is_master=False, timeout=datetime.timedelta(seconds=1))
+        break
+    except Exception:
+        time.sleep(0.02)
+"""
+
+    def test_what_is_written_there_ends_nobody(self):
+        self.stranger(self.connects + """
+store.set("elixir/0/failure", '{"code": 901, "message": "from a stranger", "help": []}')
+store.set("elixir/0/rank/1", '{"version": "evil"}')
+time.sleep(60)
+""")
+        code, said = self.end(self.torchrun_run(), 110)
+        self.assertEqual(code, 0, said)
+        self.assertTrue((self.directory / "met.safetensors").exists())
+
+    def test_a_forged_address_prevents_a_start_and_nothing_else(self):
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            port = listening.getsockname()[1]
+            self.stranger(self.connects + f"""
+while True:
+    store.set("elixir/0/rank-0", "127.0.0.1 {port}")
+    time.sleep(0.001)
+""")
+            process = self.torchrun_run()
+            code, said = self.end(process, 110)
+        if code == 0:
+            self.skipTest("the ranks had met before the stranger came")
+        self.assertIn("error[EX0605]", said)
+        self.assertNotIn("EX0901", said)
+
+
 class BadInput(StartedTest):
     def test_variables_that_contradict_each_other(self):
         for changed, mention in (

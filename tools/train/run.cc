@@ -20,6 +20,7 @@
 #include "tools/train/outcome.h"
 #include "tools/train/place.h"
 #include "tools/train/prediction.h"
+#include "tools/train/ranks/job_secret.h"
 #include "tools/train/ranks/processes.h"
 #include "tools/train/ranks/started.h"
 #include "tools/train/ranks/variables.h"
@@ -174,6 +175,7 @@ Answer train_started(const runtime::StartedRank& started,
                      const TrainOptions& options,
                      Context& context) {
   try {
+    if (started.rank == 0) warn_of_strangers(started, context);
     const MetRanks met = meet_ranks(started);
     if (started.rank > 0) return follow(options, met.ways, &met, context);
     try {
@@ -200,9 +202,12 @@ Answer train_started(const runtime::StartedRank& started,
 
 Answer train(const TrainOptions& flags, Context& context) {
   if (const auto ways = ways_of_follower()) return follow(flags, *ways, nullptr, context);
-  const auto started =
-      started_rank([](const std::string& name) { return std::getenv(name.c_str()); });
-  if (started) return train_started(*started, flags, context);
+  const Variables variables = [](const std::string& name) { return std::getenv(name.c_str()); };
+  if (auto started = started_rank(variables)) {
+    started->secret = job_secret(variables, started->on_one_machine());
+    ::unsetenv(kJobSecretVariable);  // no process that this one starts needs it
+    return train_started(*started, flags, context);
+  }
   return lead(flags, nullptr, context);
 }
 

@@ -33,6 +33,10 @@ class DeviceCommunicator {
   /// What one cudaMalloc returned, at least kLeastSharedBytes: copies may exchange what lies in it.
   /// All ranks share memory of the same sizes in the same order, before the first step.
   virtual void share(void* memory, std::int64_t bytes) = 0;
+  /// No exchange follows, and none is under way. Lets go of the memory of other ranks, and waits
+  /// until these have let go of this one's, unless a rank is lost or fails. Before shared memory is
+  /// freed.
+  virtual void unshare() = 0;
   /// As Communicator's, with device memory. A group is one of the grid's, and `grid` is the grid.
   virtual void all_gather(const plan::RankGroup& group,
                           void* all,

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -24,6 +25,7 @@
 #include "runtime/ranks/device_communicator.h"
 #include "runtime/ranks/nccl.h"
 #include "runtime/ranks/peer_copies.h"
+#include "runtime/ranks/wire.h"
 
 namespace elixir::runtime {
 namespace {
@@ -39,6 +41,12 @@ struct Seat {
   std::array<char, 32> bus{};
   [[nodiscard]] bool operator==(const Seat&) const = default;
 };
+
+/// It came from another rank: it may have no end.
+template <std::size_t kBytes>
+std::string text_of(const std::array<char, kBytes>& text) {
+  return printable({text.data(), ::strnlen(text.data(), kBytes)});
+}
 
 Seat own_seat() {
   Seat seat;
@@ -69,8 +77,8 @@ void check_seats(Communicator& host) {
                   "ranks {} and {} have the same GPU, {} of {}",
                   a,
                   b,
-                  seats[a].bus.data(),
-                  seats[a].host.data())
+                  text_of(seats[a].bus),
+                  text_of(seats[a].host))
           .help("give each rank a GPU of its own, or search again with fewer --gpus");
     }
   }
@@ -100,6 +108,9 @@ class GpuCommunicator final : public DeviceCommunicator {
 
   void share(void* memory, std::int64_t bytes) override {
     if (copies_ != nullptr) copies_->share(memory, bytes);
+  }
+  void unshare() override {
+    if (copies_ != nullptr) copies_->unshare();
   }
   void all_gather(const plan::RankGroup& group,
                   void* all,

@@ -2,14 +2,8 @@
 // Copyright 2026 The Elixir authors
 #include "runtime/ranks/heartbeat.h"
 
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -23,14 +17,8 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenBeats{100};
 /// How long a rank that has lost another one waits for what the others say of it.
 constexpr std::chrono::milliseconds kForWords{300};
-
-// Kinds of messages. Each is its kind, the number of bytes that follow, and these.
-constexpr char kHostMessage = 'h';      ///< its name
-constexpr char kPositionMessage = 'p';  ///< RankPosition
-constexpr char kFailureMessage = 'f';   ///< why the sender will end
-constexpr char kLossMessage = 'l';      ///< the rank that the sender has lost (4 bytes), and why
-constexpr std::size_t kHeadBytes = 1 + sizeof(std::uint32_t);
-constexpr std::size_t kMostBytes = 4096;  ///< of a text
+/// Of one rank, before the next one's turn.
+constexpr int kMostFrames = 10'000;
 
 }  // namespace
 
@@ -41,14 +29,16 @@ Heartbeat::Heartbeat(std::vector<int> sockets,
   const std::string host = host_name();
   for (std::size_t rank = 0; rank < sockets.size(); ++rank) {
     Peer& peer = peers_[rank];
-    peer.socket = sockets[rank];
     peer.heard = Clock::now();
-    if (peer.socket < 0) {
+    if (sockets[rank] < 0) {
       own_ = static_cast<int>(rank);
       peer.host = host;
-    } else {
-      send(peer, kHostMessage, host.data(), host.size());
+      continue;
     }
+    peer.connection = Connection(
+        Socket(sockets[rank]),
+        {MessageType::kHost, MessageType::kPosition, MessageType::kLoss, MessageType::kReason});
+    peer.connection.send(MessageType::kHost, encode_text(host));
   }
   thread_ = std::thread([this] { run(); });
 }
@@ -56,9 +46,6 @@ Heartbeat::Heartbeat(std::vector<int> sockets,
 Heartbeat::~Heartbeat() {
   ends_ = true;
   thread_.join();
-  for (const Peer& peer : peers_) {
-    if (peer.socket >= 0) ::close(peer.socket);
-  }
 }
 
 void Heartbeat::run() {
@@ -68,10 +55,12 @@ void Heartbeat::run() {
       const std::scoped_lock lock(mutex_);
       for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         Peer& peer = peers_[rank];
-        if (peer.socket < 0) continue;
+        if (!peer.is_other()) continue;
         // A beat that waits in a full buffer is enough: nobody listens there.
-        if (peer.to_send.empty()) send(peer, kPositionMessage, &own, sizeof own);
-        flush(peer);
+        if (!peer.connection.has_unsent()) {
+          peer.connection.send(MessageType::kPosition, encode(own));
+        }
+        peer.connection.flush();
         listen(static_cast<int>(rank), peer);
       }
     }
@@ -101,81 +90,60 @@ void Heartbeat::check_overdue() {
   action(loss);
 }
 
-void Heartbeat::send(Peer& peer, char kind, const void* data, std::size_t bytes) const {
-  bytes = std::min(bytes, kMostBytes);
-  const auto size = static_cast<std::uint32_t>(bytes);
-  peer.to_send.push_back(kind);
-  peer.to_send.append(reinterpret_cast<const char*>(&size), sizeof size);
-  peer.to_send.append(static_cast<const char*>(data), bytes);
-  flush(peer);
-}
-
-void Heartbeat::flush(Peer& peer) const {
-  while (!peer.to_send.empty()) {
-    const ssize_t sent =
-        ::send(peer.socket, peer.to_send.data(), peer.to_send.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent <= 0) return;
-    peer.to_send.erase(0, static_cast<std::size_t>(sent));
+void Heartbeat::send_to_all(MessageType type, const std::string& payload) const {
+  for (Peer& peer : peers_) {
+    if (peer.is_other()) peer.connection.send(type, payload);
   }
 }
 
 void Heartbeat::listen(int rank, Peer& peer) {
-  std::array<char, 4096> part{};
-  ssize_t received = 0;
+  Connection& connection = peer.connection;
   // If this process was stopped itself, what came meanwhile waits here: first all of it.
-  while ((received = ::recv(peer.socket, part.data(), part.size(), MSG_DONTWAIT)) > 0) {
-    peer.received.append(part.data(), static_cast<std::size_t>(received));
+  for (int frames = 0; frames < kMostFrames; ++frames) {
+    const auto frame = connection.receive();
+    if (!frame) break;
     peer.heard = Clock::now();
+    if (!take(rank, *frame)) connection.end(kNoRankSends);
   }
   // Found here, where all that came has been read.
   peer.silent = Clock::now() - peer.heard > patience_;
-  const bool gone = received == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-  std::size_t begin = 0;
-  while (peer.received.size() - begin >= kHeadBytes) {
-    std::uint32_t size = 0;
-    std::memcpy(&size, peer.received.data() + begin + 1, sizeof size);
-    if (peer.received.size() - begin - kHeadBytes < size) break;
-    take_message(rank, peer.received[begin], peer.received.substr(begin + kHeadBytes, size));
-    begin += kHeadBytes + size;
-  }
-  peer.received.erase(0, begin);
-  if (gone) peer.ended = true;
+  if (!connection.ended()) return;
+  peer.ended = true;
+  if (connection.why_ended() == kNoRankSends && !peer.failure) peer.failure = kNoRankSends;
 }
 
-void Heartbeat::take_message(int rank, char kind, const std::string& data) {
+bool Heartbeat::take(int rank, const Frame& frame) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
-  switch (kind) {
-    case kHostMessage:
-      peer.host = data;
-      return;
-    case kPositionMessage:
-      if (data.size() == sizeof peer.position) {
-        std::memcpy(&peer.position, data.data(), sizeof peer.position);
-      }
-      return;
-    case kFailureMessage:
-      peer.failure = data;
-      return;
-    case kLossMessage: {
-      std::int32_t lost = -1;
-      if (told_ || data.size() < sizeof lost) return;
-      std::memcpy(&lost, data.data(), sizeof lost);
-      told_at_ = Clock::now();
-      told_ = Loss{lost, data.substr(sizeof lost), rank};
-      return;
-    }
-    default:
-      return;
+  if (frame.type == MessageType::kPosition) {
+    const auto position = decode_position(frame.payload);
+    if (position) peer.position = *position;
+    return position.has_value();
   }
+  if (frame.type == MessageType::kLoss) {
+    const auto loss = decode_loss(frame.payload, static_cast<int>(peers_.size()));
+    if (loss && !told_) {
+      told_at_ = Clock::now();
+      told_ = Loss{*loss, rank};
+    }
+    return loss.has_value();
+  }
+  auto text = decode_text(frame.payload);
+  if (!text) return false;
+  if (frame.type == MessageType::kHost) {
+    peer.host = std::move(*text);
+  } else {
+    peer.failure = std::move(*text);
+  }
+  return true;
 }
 
 std::optional<Heartbeat::Loss> Heartbeat::first_loss(bool ended_counts) const {
   if (tells_) return tells_;
   const auto each = [&](auto why_lost) -> std::optional<Loss> {
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-      if (peers_[rank].socket < 0) continue;
+      if (!peers_[rank].is_other()) continue;
       if (std::optional<std::string> why = why_lost(peers_[rank])) {
-        return Loss{static_cast<int>(rank), std::move(*why)};
+        return Loss{{static_cast<int>(rank), std::move(*why)}};
       }
     }
     return std::nullopt;
@@ -197,7 +165,7 @@ std::optional<Heartbeat::Loss> Heartbeat::first_loss(bool ended_counts) const {
   std::int64_t fewest = recorder_ == nullptr ? std::numeric_limits<std::int64_t>::max()
                                              : recorder_->position().tasks_ended;
   for (const Peer& peer : peers_) {
-    if (peer.socket >= 0) fewest = std::min(fewest, peer.position.tasks_ended);
+    if (peer.is_other()) fewest = std::min(fewest, peer.position.tasks_ended);
   }
   return each([&](const Peer& peer) -> std::optional<std::string> {
     if (peer.ended) return std::nullopt;
@@ -242,28 +210,21 @@ std::string Heartbeat::loss_of(int peer, const std::string& why) const {
   if (tells_ || told_ || peers_[static_cast<std::size_t>(peer)].failure) {
     if (const auto loss = first_loss(/*ended_counts=*/true)) return tell(*loss);
   }
-  return tell({peer, why});
+  return tell({{peer, why}});
 }
 
 std::string Heartbeat::tell(const Loss& loss) const {
   if (!tells_) {
     tells_ = loss;
     tells_at_ = Clock::now();
-    const std::int32_t rank = loss.rank;
-    std::string message(reinterpret_cast<const char*>(&rank), sizeof rank);
-    message += loss.why;
-    for (Peer& peer : peers_) {
-      if (peer.socket >= 0) send(peer, kLossMessage, message.data(), message.size());
-    }
+    send_to_all(MessageType::kLoss, encode(static_cast<const RankLoss&>(loss)));
   }
   return text_of_loss(loss);
 }
 
 void Heartbeat::say_failure(const std::string& why) const {
   const std::scoped_lock lock(mutex_);
-  for (Peer& peer : peers_) {
-    if (peer.socket >= 0) send(peer, kFailureMessage, why.data(), why.size());
-  }
+  send_to_all(MessageType::kReason, encode_text(why));
 }
 
 std::string Heartbeat::text_of_loss(const Loss& loss) const {

@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/ranks/connection.h"
+#include "runtime/ranks/messages.h"
 #include "runtime/ranks/task_recorder.h"
 
 namespace elixir::runtime {
@@ -52,25 +54,23 @@ class Heartbeat {
  private:
   using Clock = std::chrono::steady_clock;
   struct Peer {
-    int socket = -1;
+    Connection connection;
     std::string host;
     Clock::time_point heard;
     RankPosition position;
     bool ended = false, silent = false;
     std::optional<std::string> failure;  ///< what it has said
-    std::string received, to_send;       ///< parts of messages
+    [[nodiscard]] bool is_other() const { return connection.descriptor() >= 0; }
   };
-  struct Loss {
-    int rank = -1;
-    std::string why;
+  struct Loss : RankLoss {
     int told_by = -1;  ///< -1: noticed here
   };
   void run();
   void check_overdue();
-  void send(Peer& peer, char kind, const void* data, std::size_t bytes) const;
-  void flush(Peer& peer) const;
+  void send_to_all(MessageType type, const std::string& payload) const;
   void listen(int rank, Peer& peer);
-  void take_message(int rank, char kind, const std::string& data);
+  /// False: no rank sends that.
+  [[nodiscard]] bool take(int rank, const Frame& frame);
   [[nodiscard]] std::optional<Loss> first_loss(bool ended_counts) const;
   /// Tells the others, once.
   [[nodiscard]] std::string tell(const Loss& loss) const;

@@ -9,12 +9,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <future>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "replay/cuda_status.h"
+#include "runtime/ranks/apart.h"
 
 namespace elixir::runtime {
 namespace {
@@ -188,8 +190,8 @@ class NcclCalls final : public Nccl {
 
 }  // namespace
 
-// NCCL waits for other ranks without a limit, so a thread of its own does; when a rank is lost
-// meanwhile, that thread is left behind: this process ends.
+// NCCL waits for other ranks without a limit. When a rank is lost meanwhile, it still does so when
+// this process ends.
 std::unique_ptr<Nccl> connect_nccl(Communicator& host,
                                    const plan::RankGrid& grid,
                                    bool sums_alone) {
@@ -201,20 +203,18 @@ std::unique_ptr<Nccl> connect_nccl(Communicator& host,
   host.broadcast(0, &id, sizeof id);
   int device = 0;
   check_cuda(cudaGetDevice(&device), "asking for the GPU");
-  std::promise<std::unique_ptr<NcclCalls>> promise;
-  std::future<std::unique_ptr<NcclCalls>> connected = promise.get_future();
-  std::thread(
-      [id, device, rank = host.rank(), grid, sums_alone, promise = std::move(promise)]() mutable {
-        try {
-          check_cuda(cudaSetDevice(device), "choosing the GPU");
-          auto calls = std::make_unique<NcclCalls>(id, rank, grid);
-          calls->warm_up(sums_alone);
-          promise.set_value(std::move(calls));
-        } catch (...) {
-          promise.set_exception(std::current_exception());
-        }
-      })
-      .detach();
+  const auto promise = std::make_shared<std::promise<std::unique_ptr<NcclCalls>>>();
+  std::future<std::unique_ptr<NcclCalls>> connected = promise->get_future();
+  run_apart([id, device, rank = host.rank(), grid, sums_alone, promise] {
+    try {
+      check_cuda(cudaSetDevice(device), "choosing the GPU");
+      auto calls = std::make_unique<NcclCalls>(id, rank, grid);
+      calls->warm_up(sums_alone);
+      promise->set_value(std::move(calls));
+    } catch (...) {
+      promise->set_exception(std::current_exception());
+    }
+  });
   while (connected.wait_for(kBetweenNcclLooks) != std::future_status::ready) {
     if (const auto lost = host.lost()) throw Error(ErrorCode::kRankLost, *lost);
   }

@@ -7,8 +7,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -22,6 +26,7 @@ namespace {
 using replay::check_cuda;
 
 constexpr std::uint32_t kFarAhead = 1U << 30;  // counters are compared as differences
+constexpr std::chrono::seconds kForLettingGo{5};
 /// Nobody's counters share a cache line: others read it while it is written.
 constexpr std::size_t kCounterBytes = 64;
 /// For what a stream exchanges in pieces: sums of squares of 10 billion parameters are 600 KB a
@@ -105,7 +110,7 @@ std::unique_ptr<PeerCopies> PeerCopies::make(Communicator& host) {
 }
 
 bool PeerCopies::try_count() {
-  counters_ = SharedHostMemory::make(host_, released_offset() + kCounterBytes);
+  counters_ = SharedHostMemory::make(host_, let_go_offset() + kCounterBytes);
   if (counters_ == nullptr) return false;
   void* address = nullptr;
   const bool mapped =
@@ -137,10 +142,25 @@ PeerCopies::PeerCopies(Communicator& host, const Driver& driver)
       world_(host.world()) {}
 
 PeerCopies::~PeerCopies() {
-  for (const Shared& shared : shared_) close(shared);
+  unshare();
   static_cast<void>(cudaFree(pieces_));
   if (counters_ != nullptr) static_cast<void>(cudaHostUnregister(counters_->data()));
   static_cast<void>(cudaGetLastError());
+}
+
+void PeerCopies::unshare() {
+  if (std::exchange(unshared_, true)) return;
+  for (const Shared& shared : shared_) close(shared);
+  shared_.clear();
+  if (counters_ == nullptr) return;
+  const std::atomic_ref<std::uint32_t> let_go = at(let_go_offset());
+  ++let_go;
+  // A rank that fails is not waited for, and does not wait: the others learn of it afterwards.
+  const auto deadline = std::chrono::steady_clock::now() + kForLettingGo;
+  while (let_go < static_cast<std::uint32_t>(world_) && std::uncaught_exceptions() == 0 &&
+         !any_released() && !host_.lost() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void PeerCopies::close(const Shared& shared) {
@@ -207,6 +227,10 @@ std::size_t PeerCopies::offset_of(int written_by, int stream, Counter counter) {
 
 std::size_t PeerCopies::released_offset() const {
   return offset_of(world_, 0, Counter::kReady);
+}
+
+std::size_t PeerCopies::let_go_offset() const {
+  return released_offset() + kCounterBytes;
 }
 
 std::atomic_ref<std::uint32_t> PeerCopies::at(std::size_t offset) const {

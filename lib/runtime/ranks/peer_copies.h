@@ -47,6 +47,7 @@ class PeerCopies {
 
   /// As DeviceCommunicator's. Throws kDeviceFailure, kRankLost.
   void share(void* memory, std::int64_t bytes);
+  void unshare();
 
   /// As DeviceCommunicator's. `all` or `to` must have been shared. At most kStreams streams.
   void all_gather(const plan::RankGroup& group,
@@ -101,6 +102,8 @@ class PeerCopies {
   /// In bytes, of a counter, and behind all of them of whether waits were released.
   [[nodiscard]] static std::size_t offset_of(int written_by, int stream, Counter counter);
   [[nodiscard]] std::size_t released_offset() const;
+  /// Of how many ranks have let go of the memory of others.
+  [[nodiscard]] std::size_t let_go_offset() const;
   [[nodiscard]] std::atomic_ref<std::uint32_t> at(std::size_t offset) const;
   /// `part_for(r)` goes to rank r of the group, to the place in its `to` that is this rank's.
   template <class PartFor>
@@ -128,6 +131,7 @@ class PeerCopies {
   std::vector<Shared> shared_;
   std::vector<Stream> streams_;                               ///< by number
   std::array<std::atomic<std::uint32_t>, kStreams> count_{};  ///< exchanges so far, by stream
+  bool unshared_ = false;
 };
 
 /// An environment variable: ranks exchange through NCCL, even where they could copy.

@@ -5,8 +5,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,45 +19,16 @@ namespace {
 
 constexpr int kTcp = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
-std::string last_error() {
-  return std::strerror(errno);
+TriedSocket failed(int error) {
+  return {{}, std::strerror(error), error};
 }
 
-/// For poll(): at least 0.
-int milliseconds_until(Deadline deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      deadline - std::chrono::steady_clock::now());
-  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
+const sockaddr* pointer(const SocketAddress& address) {
+  return reinterpret_cast<const sockaddr*>(&address.storage);
 }
 
-/// False when the deadline has passed.
-bool wait_for(int socket, short events, Deadline deadline) {
-  for (;;) {
-    pollfd polled{socket, events, 0};
-    const int ready = ::poll(&polled, 1, milliseconds_until(deadline));
-    if (ready > 0) return true;
-    if (ready == 0 || errno != EINTR) return false;
-  }
-}
-
-struct Addresses {
-  std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> first{nullptr, &::freeaddrinfo};
-  std::string why_not;
-};
-
-Addresses addresses_of(const std::string& host, int port) {
-  addrinfo wanted{};
-  wanted.ai_family = AF_UNSPEC;
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
-  Addresses addresses;
-  if (error != 0) {
-    addresses.why_not = ::gai_strerror(error);
-  } else {
-    addresses.first.reset(found);
-  }
-  return addresses;
+bool is_same_address(const SocketAddress& a, const SocketAddress& b) {
+  return a.bytes == b.bytes && std::memcmp(&a.storage, &b.storage, a.bytes) == 0;
 }
 
 void send_at_once(int socket) {
@@ -67,52 +36,29 @@ void send_at_once(int socket) {
   static_cast<void>(::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes));
 }
 
-TriedSocket connect_to(const addrinfo& address, Deadline deadline) {
-  Socket socket(::socket(address.ai_family, kTcp, 0));
-  if (!socket.open()) return {{}, last_error()};
-  send_at_once(socket.get());
-  if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) == 0) {
-    return {std::move(socket), ""};
-  }
-  if (errno != EINPROGRESS) return {{}, last_error()};
-  if (!wait_for(socket.get(), POLLOUT, deadline)) return {{}, "no answer"};
-  int error = 0;
-  socklen_t size = sizeof error;
-  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error != 0) return {{}, std::strerror(error)};
-  return {std::move(socket), ""};
-}
-
-/// With IPv6, addresses of IPv4 are listened on too.
-TriedSocket listen_with(int family, int port) {
-  Socket socket(::socket(family, kTcp, 0));
-  if (!socket.open()) return {{}, last_error()};
+TriedSocket listen_on(const SocketAddress& address) {
+  Socket socket(::socket(address.storage.ss_family, kTcp, 0));
+  if (!socket.open()) return failed(errno);
   const int yes = 1, no = 0;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  sockaddr_storage address{};
-  socklen_t size = 0;
-  if (family == AF_INET6) {
+  if (address.storage.ss_family == AF_INET6) {
+    // At all addresses of IPv6: those of IPv4, too.
     ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-    auto& wanted = reinterpret_cast<sockaddr_in6&>(address);
-    wanted.sin6_family = AF_INET6;
-    wanted.sin6_addr = in6addr_any;
-    wanted.sin6_port = htons(static_cast<std::uint16_t>(port));
-    size = sizeof wanted;
-  } else {
-    auto& wanted = reinterpret_cast<sockaddr_in&>(address);
-    wanted.sin_family = AF_INET;
-    wanted.sin_addr.s_addr = htonl(INADDR_ANY);
-    wanted.sin_port = htons(static_cast<std::uint16_t>(port));
-    size = sizeof wanted;
   }
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+  if (::bind(socket.get(), pointer(address), address.bytes) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
-    return {{}, last_error()};
+    return failed(errno);
   }
-  return {std::move(socket), ""};
+  return {std::move(socket), "", 0};
 }
 
 }  // namespace
+
+int milliseconds_until(Deadline deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      deadline - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
+}
 
 Socket::~Socket() {
   if (open()) ::close(descriptor_);
@@ -126,10 +72,70 @@ Socket& Socket::operator=(Socket&& other) noexcept {
   return *this;
 }
 
-TriedSocket listen_on(int port) {
-  TriedSocket tried = listen_with(AF_INET6, port);
-  if (tried.socket.open()) return tried;
-  return listen_with(AF_INET, port);  // a machine without IPv6
+std::string text_of(const SocketAddress& address) {
+  std::array<char, NI_MAXHOST> text{};
+  const int error = ::getnameinfo(
+      pointer(address), address.bytes, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return error == 0 ? text.data() : "";
+}
+
+Addresses addresses_of(const std::string& host, int port) {
+  addrinfo wanted{};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
+  Addresses addresses;
+  if (error != 0) {
+    addresses.why_not = ::gai_strerror(error);
+    return addresses;
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    SocketAddress address;
+    address.bytes = one->ai_addrlen;
+    std::memcpy(&address.storage, one->ai_addr, one->ai_addrlen);
+    const bool known =
+        std::any_of(addresses.all.begin(), addresses.all.end(), [&](const SocketAddress& other) {
+          return is_same_address(address, other);
+        });
+    if (!known) addresses.all.push_back(address);
+  }
+  return addresses;
+}
+
+Listening listen_at(const std::string& host, int port) {
+  const Addresses addresses = addresses_of(host, port);
+  Listening listening{{}, addresses.why_not};
+  for (const SocketAddress& address : addresses.all) {
+    TriedSocket tried = listen_on(address);
+    if (tried.socket.open()) {
+      listening.sockets.push_back(std::move(tried.socket));
+      if (port == 0) return listening;  // another address would have another port
+    } else if (tried.error != EADDRNOTAVAIL && tried.error != EAFNOSUPPORT) {
+      return {{}, tried.why_not};
+    }
+  }
+  return listening;
+}
+
+Listening listen_everywhere(int port) {
+  SocketAddress six, four;
+  auto& of_six = reinterpret_cast<sockaddr_in6&>(six.storage);
+  of_six.sin6_family = AF_INET6;
+  of_six.sin6_addr = in6addr_any;
+  of_six.sin6_port = htons(static_cast<std::uint16_t>(port));
+  six.bytes = sizeof of_six;
+  auto& of_four = reinterpret_cast<sockaddr_in&>(four.storage);
+  of_four.sin_family = AF_INET;
+  of_four.sin_addr.s_addr = htonl(INADDR_ANY);
+  of_four.sin_port = htons(static_cast<std::uint16_t>(port));
+  four.bytes = sizeof of_four;
+  TriedSocket tried = listen_on(six);
+  if (!tried.socket.open()) tried = listen_on(four);  // a machine without IPv6
+  Listening listening{{}, tried.why_not};
+  if (tried.socket.open()) listening.sockets.push_back(std::move(tried.socket));
+  return listening;
 }
 
 int port_of(const Socket& listening) {
@@ -140,77 +146,44 @@ int port_of(const Socket& listening) {
                                              : reinterpret_cast<sockaddr_in&>(address).sin_port);
 }
 
-TriedSocket connect_to(const std::string& host, int port, Deadline deadline) {
-  const Addresses addresses = addresses_of(host, port);
-  TriedSocket tried{{}, addresses.why_not};
-  for (const addrinfo* one = addresses.first.get(); one != nullptr; one = one->ai_next) {
-    tried = connect_to(*one, deadline);
-    if (tried.socket.open()) break;
+TriedSocket begin_to_connect(const SocketAddress& address) {
+  Socket socket(::socket(address.storage.ss_family, kTcp, 0));
+  if (!socket.open()) return failed(errno);
+  send_at_once(socket.get());
+  if (::connect(socket.get(), pointer(address), address.bytes) != 0 && errno != EINPROGRESS) {
+    return failed(errno);
   }
-  return tried;
+  return {std::move(socket), "", 0};
 }
 
-Socket accept_from(const Socket& listening, Deadline deadline) {
-  while (wait_for(listening.get(), POLLIN, deadline)) {
-    Socket socket(::accept4(listening.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket.open()) continue;  // whoever it was has gone again
-    send_at_once(socket.get());
-    return socket;
-  }
-  return {};
+std::string error_of(int socket) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error == 0 ? "" : std::strerror(error);
 }
 
-bool send_all(int socket, const void* data, std::size_t bytes, Deadline deadline) {
-  const char* next = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t sent = ::send(socket, next, bytes, MSG_NOSIGNAL);
-    if (sent > 0) {
-      next += sent;
-      bytes -= static_cast<std::size_t>(sent);
-    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-      return false;
-    } else if (!wait_for(socket, POLLOUT, deadline)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool receive_all(int socket, void* data, std::size_t bytes, Deadline deadline) {
-  char* next = static_cast<char*>(data);
-  while (bytes > 0) {
-    const ssize_t received = ::recv(socket, next, bytes, 0);
-    if (received > 0) {
-      next += received;
-      bytes -= static_cast<std::size_t>(received);
-    } else if (received == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
-      return false;
-    } else if (!wait_for(socket, POLLIN, deadline)) {
-      return false;
-    }
-  }
-  return true;
+TriedSocket accept_one(const Socket& listening, SocketAddress& from) {
+  from.bytes = sizeof from.storage;
+  Socket socket(::accept4(listening.get(),
+                          reinterpret_cast<sockaddr*>(&from.storage),
+                          &from.bytes,
+                          SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.open()) return failed(errno);
+  send_at_once(socket.get());
+  return {std::move(socket), "", 0};
 }
 
 std::string address_towards(const std::string& host, int port) {
-  const Addresses addresses = addresses_of(host, port);
-  for (const addrinfo* one = addresses.first.get(); one != nullptr; one = one->ai_next) {
+  for (const SocketAddress& address : addresses_of(host, port).all) {
     // Connecting a datagram socket sends nothing; it asks the routes.
-    const Socket socket(::socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (!socket.open() || ::connect(socket.get(), one->ai_addr, one->ai_addrlen) != 0) continue;
-    sockaddr_storage own{};
-    socklen_t size = sizeof own;
-    std::array<char, NI_MAXHOST> text{};
-    if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
-        ::getnameinfo(reinterpret_cast<const sockaddr*>(&own),
-                      size,
-                      text.data(),
-                      text.size(),
-                      nullptr,
-                      0,
-                      NI_NUMERICHOST) == 0) {
-      return text.data();
-    }
+    const Socket socket(::socket(address.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!socket.open() || ::connect(socket.get(), pointer(address), address.bytes) != 0) continue;
+    SocketAddress own;
+    own.bytes = sizeof own.storage;
+    auto* const storage = reinterpret_cast<sockaddr*>(&own.storage);
+    if (::getsockname(socket.get(), storage, &own.bytes) != 0) continue;
+    if (std::string text = text_of(own); !text.empty()) return text;
   }
   return "";
 }

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// TCP connections between machines, with time limits. What fails says why as a text, because only
-// the caller knows what it means. Sockets are non-blocking, closed by exec, and send at once
-// (TCP_NODELAY).
+// TCP sockets between machines. What fails says why as a text, because only the caller knows what
+// it means. Sockets are non-blocking, closed by exec, and send at once (TCP_NODELAY).
+
+#include <sys/socket.h>
 
 #include <chrono>
-#include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace elixir::runtime {
 
 using Deadline = std::chrono::steady_clock::time_point;
+
+/// For poll(): at least 0.
+[[nodiscard]] int milliseconds_until(Deadline deadline);
 
 /// Owns a descriptor; -1: none.
 class Socket {
@@ -34,19 +38,40 @@ class Socket {
 struct TriedSocket {
   Socket socket;
   std::string why_not;  ///< empty with a socket
+  int error = 0;        ///< errno
 };
 
-/// Listens on all addresses of this machine. Port 0: any that is free.
-[[nodiscard]] TriedSocket listen_on(int port);
-[[nodiscard]] int port_of(const Socket& listening);
-/// `host`: a name or an address. Tries each of its addresses once.
-[[nodiscard]] TriedSocket connect_to(const std::string& host, int port, Deadline deadline);
-/// Waits for somebody who connects; none when the deadline has passed.
-[[nodiscard]] Socket accept_from(const Socket& listening, Deadline deadline);
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t bytes = 0;
+};
+/// "10.0.0.1", "::1".
+[[nodiscard]] std::string text_of(const SocketAddress& address);
 
-/// Whole messages. False: the other side is gone, or the deadline has passed.
-[[nodiscard]] bool send_all(int socket, const void* data, std::size_t bytes, Deadline deadline);
-[[nodiscard]] bool receive_all(int socket, void* data, std::size_t bytes, Deadline deadline);
+struct Addresses {
+  std::vector<SocketAddress> all;
+  std::string why_not;  ///< empty with addresses
+};
+/// Of a name or an address.
+[[nodiscard]] Addresses addresses_of(const std::string& host, int port);
+
+struct Listening {
+  std::vector<Socket> sockets;
+  std::string why_not;  ///< empty with sockets
+};
+/// At each address of `host` that is one of this machine. None, without a reason, when none is.
+[[nodiscard]] Listening listen_at(const std::string& host, int port);
+/// At all addresses of this machine. Port 0: any that is free.
+[[nodiscard]] Listening listen_everywhere(int port);
+[[nodiscard]] int port_of(const Socket& listening);
+
+/// Begins to connect. The socket can be written to when that is done; then error_of() says how.
+[[nodiscard]] TriedSocket begin_to_connect(const SocketAddress& address);
+/// Empty: none.
+[[nodiscard]] std::string error_of(int socket);
+
+/// Somebody who has connected, and from where; errno when nobody has (EAGAIN), or it failed.
+[[nodiscard]] TriedSocket accept_one(const Socket& listening, SocketAddress& from);
 
 /// The address of this machine that packets to `host` carry; empty when it has no address.
 [[nodiscard]] std::string address_towards(const std::string& host, int port);

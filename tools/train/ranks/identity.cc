@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,24 +13,59 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "runtime/ranks/communicator_messages.h"
 #include "runtime/ranks/tcp_socket.h"
 #include "train/input_file.h"
 
 namespace elixir::tools {
 namespace {
 
+constexpr std::size_t kMostItems = 64, kMostName = 64, kShown = 32, kMostValue = 512;
+
+/// What one rank is, for the others.
+struct RankDescription {
+  std::string host;
+  RankIdentity identity;
+};
+
+std::string encode(const RankDescription& description) {
+  runtime::MessageWriter writer;
+  writer.text(description.host, kMostName);
+  writer.number(static_cast<std::int32_t>(description.identity.size()));
+  for (const auto& item : description.identity) {
+    writer.text(item.first, kMostName).text(item.second, kMostValue);
+  }
+  return writer.take();
+}
+
+std::optional<RankDescription> decode(std::string_view payload) {
+  runtime::MessageReader reader(payload);
+  RankDescription description;
+  description.host = reader.text(kMostName);
+  const int items = reader.number_in(0, kMostItems);
+  for (int i = 0; i < items; ++i) {
+    std::string name = reader.text(kMostName);
+    description.identity.emplace_back(std::move(name), reader.text(kMostValue));
+  }
+  return reader.whole() ? std::optional(std::move(description)) : std::nullopt;
+}
+
 /// As every rank has it: theirs by rank.
-std::vector<Json> gathered(const Json& own, runtime::Communicator& control) {
-  std::vector<Json> all;
-  for (int rank = 0; rank < control.world(); ++rank) {
-    std::string text = rank == control.rank() ? own.dump() : std::string();
-    std::int64_t bytes = static_cast<std::int64_t>(text.size());
-    control.broadcast(rank, &bytes, sizeof bytes);
-    text.resize(static_cast<std::size_t>(bytes));
-    control.broadcast(rank, text.data(), bytes);
-    all.push_back(Json::parse(text));
+std::vector<RankDescription> gathered(const RankDescription& own, runtime::Communicator& control) {
+  std::vector<RankDescription> all;
+  for (const std::string& message :
+       runtime::gather_messages(control, runtime::MessageType::kIdentity, encode(own))) {
+    auto description = decode(message);
+    if (!description) runtime::throw_no_rank_sends(control, static_cast<int>(all.size()));
+    all.push_back(std::move(*description));
   }
   return all;
+}
+
+/// A long value by its beginning and its digest.
+std::string bounded(std::string value) {
+  if (value.size() <= kMostValue / 2) return value;
+  return fmt::format("{}… ({})", value.substr(0, kShown), sha256_hex(value));
 }
 
 }  // namespace
@@ -68,7 +105,7 @@ RankIdentity identity_of(const TrainOptions& options, const TrainInputs& inputs)
                           "deterministic",
                           "init",
                           "eval_batches"}) {
-    identity.emplace_back(flag_of(key), values.at(key).dump());
+    identity.emplace_back(flag_of(key), bounded(values.at(key).dump()));
   }
   identity.emplace_back("plan", fingerprint_of_files({options.plan}));
   identity.emplace_back("program", inputs.run.fingerprint);
@@ -81,12 +118,12 @@ RankIdentity identity_of(const TrainOptions& options, const TrainInputs& inputs)
 
 void compare_identities(const RankIdentity& own, const runtime::Ranks& ranks) {
   if (ranks.world() == 1) return;
-  Json json = Json::object();
-  for (const auto& item : own) json[item.first] = item.second;
-  const std::vector<Json> all =
-      gathered({{"host", runtime::host_name()}, {"identity", json}}, *ranks.control);
-  const auto value = [&](std::size_t rank, const std::string& name) {
-    return all[rank].at("identity").value(name, "");
+  const std::vector<RankDescription> all = gathered({runtime::host_name(), own}, *ranks.control);
+  const auto value = [&](std::size_t rank, const std::string& name) -> std::string {
+    for (const auto& item : all[rank].identity) {
+      if (item.first == name) return item.second;
+    }
+    return "";
   };
   std::vector<std::string> messages, notes;
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
@@ -96,7 +133,6 @@ void compare_identities(const RankIdentity& own, const runtime::Ranks& ranks) {
       const std::string expected = value(0, name), given = value(rank, name);
       if (given == expected) continue;
       differing.push_back(name);
-      constexpr std::size_t kShown = 32;
       notes.push_back(fmt::format("{}: {} on rank 0, {} on rank {}",
                                   name,
                                   expected.substr(0, kShown),
@@ -104,16 +140,12 @@ void compare_identities(const RankIdentity& own, const runtime::Ranks& ranks) {
                                   rank));
     }
     if (differing.empty()) continue;
-    messages.push_back(fmt::format("rank {} on {} has another {}",
-                                   rank,
-                                   all[rank].value("host", "?"),
-                                   fmt::join(differing, ", ")));
+    messages.push_back(fmt::format(
+        "rank {} on {} has another {}", rank, all[rank].host, fmt::join(differing, ", ")));
   }
   if (messages.empty()) return;
-  Error error(
-      ErrorCode::kRanksDiffer,
-      fmt::format(
-          "{} than rank 0 on {}", fmt::join(messages, "; "), all.front().value("host", "?")));
+  Error error(ErrorCode::kRanksDiffer,
+              fmt::format("{} than rank 0 on {}", fmt::join(messages, "; "), all.front().host));
   for (std::string& note : notes) error.note(std::move(note));
   error.help("give all ranks the same flags, and the same files on all hosts");
   throw error;

@@ -10,8 +10,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -22,6 +24,7 @@
 #include "runtime/ranks/device_communicator.h"
 #include "tools/train/place.h"
 #include "tools/train/ranks/identity.h"
+#include "tools/train/ranks/job_secret.h"
 #include "tools/train/ranks/variables.h"
 #include "tools/train/run_options.h"
 #include "train/run/ranks/follower.h"
@@ -60,12 +63,26 @@ void be_quiet() {
 
 }  // namespace
 
+void warn_of_strangers(const runtime::StartedRank& started, Context& context) {
+  if (!started.secret.empty()) return;
+  context.warn(
+      fmt::format("this job has no secret: while its ranks start, whoever can connect to {} or to "
+                  "the host of another rank can join as a rank, see the training and change it",
+                  started.master_host),
+      {fmt::format("set the same {} for all ranks: `openssl rand -hex 32` prints one",
+                   kJobSecretVariable)});
+}
+
 MetRanks meet_ranks(const runtime::StartedRank& started) {
   choose_gpu(started);
   if (started.rank > 0) be_quiet();
   const std::string version =
       fmt::format("Elixir {} with LibTorch {}", ELIXIR_VERSION, TORCH_VERSION);
-  return {started, runtime::meet(started, version, patience())};
+  std::unique_ptr<runtime::LauncherStore> store;
+  if (started.store_is_there) {
+    store = runtime::make_launcher_store(started.master_host, started.master_port, started.attempt);
+  }
+  return {started, runtime::meet(started, version, patience(), std::move(store))};
 }
 
 void check_met(const MetRanks& met, const TrainOptions& options, const TrainInputs& inputs) {

@@ -21,6 +21,10 @@ struct MetRanks {
 /// An environment variable: how many seconds ranks wait for each other at the start.
 inline constexpr const char* kConnectSecondsVariable = "ELIXIR_CONNECT_SECONDS";
 
+/// Where ranks on several machines have no secret: says who could join. For rank 0, before it meets
+/// the others.
+void warn_of_strangers(const runtime::StartedRank& started, Context& context);
+
 /// Chooses this rank's GPU and meets the others. Throws as runtime::meet().
 [[nodiscard]] MetRanks meet_ranks(const runtime::StartedRank& started);
 

@@ -100,6 +100,7 @@ class CudaDevice final : public Device {
       }
       static_cast<void>(cudaEventDestroy(step.begin));
     }
+    if (ranks_ != nullptr) ranks_->unshare();
     for (void* slab : device_slabs_) static_cast<void>(cudaFree(slab));
     c10::cuda::CUDACachingAllocator::setMemoryFraction(1.0, kDevice);
   }

@@ -2,48 +2,60 @@
 // Copyright 2026 The Elixir authors
 #include "train/run/ranks/rank_commands.h"
 
+#include <iterator>
+#include <utility>
+
+#include "runtime/ranks/communicator_messages.h"
+
 namespace elixir::train {
 namespace {
 
-/// All ranks run the same binary.
-struct Wire {
-  std::int32_t call = 0, part = 0, flag = 0, name_bytes = 0;
-  std::int64_t number = 0, of = 0;
-  double value = 0;
-};
+using runtime::MessageType;
+
+/// A path, or the name of a parameter.
+constexpr std::size_t kMostNameBytes = std::size_t{64} << 10;
 
 }  // namespace
+
+std::string encode(const RankCommand& command) {
+  return runtime::MessageWriter()
+      .number(static_cast<std::int32_t>(command.call))
+      .number(command.number)
+      .number(command.of)
+      .number(command.value)
+      .number(static_cast<std::int32_t>(command.flag ? 1 : 0))
+      .number(static_cast<std::int32_t>(command.part))
+      .bytes(command.name, kMostNameBytes)
+      .take();
+}
+
+std::optional<RankCommand> decode_command(std::string_view payload) {
+  runtime::MessageReader reader(payload);
+  constexpr auto kCalls = static_cast<int>(RankCall::kEnd) + 1;
+  constexpr auto kParts = static_cast<int>(std::size(runtime::kStateParts.entries));
+  RankCommand command;
+  command.call = static_cast<RankCall>(reader.number_in(0, kCalls));
+  command.number = reader.number<std::int64_t>();
+  command.of = reader.number<std::int64_t>();
+  command.value = reader.number<double>();
+  command.flag = reader.number_in(0, 2) != 0;
+  command.part = static_cast<runtime::StatePart>(reader.number_in(0, kParts));
+  command.name = reader.bytes(kMostNameBytes);
+  return reader.whole() ? std::optional(std::move(command)) : std::nullopt;
+}
 
 void end_followers(const runtime::Ranks& ranks) {
   if (ranks.control != nullptr) send({.call = RankCall::kEnd}, *ranks.control);
 }
 
 void send(const RankCommand& command, runtime::Communicator& control) {
-  Wire wire{.call = static_cast<std::int32_t>(command.call),
-            .part = static_cast<std::int32_t>(command.part),
-            .flag = command.flag ? 1 : 0,
-            .name_bytes = static_cast<std::int32_t>(command.name.size()),
-            .number = command.number,
-            .of = command.of,
-            .value = command.value};
-  control.broadcast(0, &wire, sizeof(wire));
-  if (command.name.empty()) return;
-  std::string name = command.name;
-  control.broadcast(0, name.data(), static_cast<std::int64_t>(name.size()));
+  static_cast<void>(runtime::broadcast_message(control, 0, MessageType::kCommand, encode(command)));
 }
 
 RankCommand receive(runtime::Communicator& control) {
-  Wire wire;
-  control.broadcast(0, &wire, sizeof(wire));
-  RankCommand command{.call = static_cast<RankCall>(wire.call),
-                      .number = wire.number,
-                      .of = wire.of,
-                      .value = wire.value,
-                      .flag = wire.flag != 0,
-                      .part = static_cast<runtime::StatePart>(wire.part),
-                      .name = std::string(static_cast<std::size_t>(wire.name_bytes), '\0')};
-  if (!command.name.empty()) control.broadcast(0, command.name.data(), wire.name_bytes);
-  return command;
+  auto command = decode_command(runtime::broadcast_message(control, 0, MessageType::kCommand));
+  if (!command) runtime::throw_no_rank_sends(control, 0);
+  return std::move(*command);
 }
 
 }  // namespace elixir::train

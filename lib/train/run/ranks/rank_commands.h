@@ -5,7 +5,9 @@
 // make (led_trainer.h, follower.h). Here: how it says so, over the control way of runtime::Ranks.
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "runtime/ranks/communicator.h"
 #include "runtime/state_part.h"
@@ -35,6 +37,10 @@ struct RankCommand {
   runtime::StatePart part = runtime::StatePart::kParameter;
   std::string name = {};
 };
+
+[[nodiscard]] std::string encode(const RankCommand& command);
+/// nullopt: no rank sends it.
+[[nodiscard]] std::optional<RankCommand> decode_command(std::string_view payload);
 
 /// Lets ranks end that have not begun. There may be one rank.
 void end_followers(const runtime::Ranks& ranks);

@@ -2,84 +2,87 @@
 // Copyright 2026 The Elixir authors
 #include "train/run/ranks/rank_reports.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <optional>
-#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "core/error.h"
+#include "core/error_code.h"
+#include "runtime/ranks/communicator_messages.h"
 #include "runtime/ranks/tcp_socket.h"
 
 namespace elixir::train {
 namespace {
 
-/// All ranks run the same binary. Longer texts are cut.
-struct ReportOnWire {
-  std::int64_t bytes = 0;
-  std::int32_t code = 0;  ///< of the error; 0: there is none
-  std::array<char, 65> digest{};
-  std::array<char, 256> host{};
-  std::array<char, 4096> file{};
-  std::array<char, 4096> message{};
-};
+constexpr std::size_t kMostDigest = 64, kMostName = 255, kMostPath = 4096, kMostText = 4096;
 
-template <std::size_t kBytes>
-void put(std::array<char, kBytes>& to, std::string_view text) {
-  std::memcpy(to.data(), text.data(), std::min(text.size(), kBytes - 1));
-}
-
-void put_error(ReportOnWire& report, const ErrorInfo& error) {
-  report.code = static_cast<std::int32_t>(error.code);
-  put(report.message, error.message);
-  if (error.where) put(report.file, error.where->file);
-}
-
-void throw_of_another(const std::vector<ReportOnWire>& all, const std::string& help) {
-  const auto failed = std::find_if(
-      all.begin(), all.end(), [](const ReportOnWire& report) { return report.code != 0; });
-  if (failed == all.end()) return;
-  ErrorInfo info;
-  info.code = static_cast<ErrorCode>(failed->code);
-  info.message = fmt::format("rank {} of {} on {}: {}",
-                             failed - all.begin(),
-                             all.size(),
-                             failed->host.data(),
-                             failed->message.data());
-  if (failed->file[0] != '\0') {
-    info.where = SourcePos{failed->file.data(), "", std::nullopt, std::nullopt};
+void throw_of_another(const std::vector<RankReport>& all, const std::string& help) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const RankReport& report = all[rank];
+    if (!report.failure) continue;
+    ErrorInfo info;
+    info.code = *report.failure;
+    info.message =
+        fmt::format("rank {} of {} on {}: {}", rank, all.size(), report.host, report.message);
+    if (!report.file.empty()) info.where = SourcePos{report.file, "", std::nullopt, std::nullopt};
+    info.help = {help};
+    throw Error(std::move(info));
   }
-  info.help = {help};
-  throw Error(std::move(info));
 }
 
 }  // namespace
 
+std::string encode(const RankReport& report) {
+  return runtime::MessageWriter()
+      .number(report.bytes)
+      .number(static_cast<std::int32_t>(report.failure ? static_cast<int>(*report.failure) : 0))
+      .text(report.digest, kMostDigest)
+      .text(report.host, kMostName)
+      .text(report.file, kMostPath)
+      .text(report.message, kMostText)
+      .take();
+}
+
+std::optional<RankReport> decode_report(std::string_view payload) {
+  runtime::MessageReader reader(payload);
+  RankReport report;
+  report.bytes = reader.number<std::int64_t>();
+  if (const auto code = reader.number<std::int32_t>(); code != 0) {
+    report.failure = error_code_of(code);
+    if (!report.failure) reader.wrong();
+  }
+  report.digest = reader.text(kMostDigest);
+  report.host = reader.text(kMostName);
+  report.file = reader.text(kMostPath);
+  report.message = reader.text(kMostText);
+  if (report.bytes < 0) reader.wrong();
+  return reader.whole() ? std::optional(std::move(report)) : std::nullopt;
+}
+
 std::vector<RankReport> work_together(runtime::Communicator& control,
                                       const std::function<RankReport()>& work,
                                       const std::string& help) {
-  ReportOnWire own;
-  put(own.host, runtime::host_name());
+  RankReport own;
   std::optional<Error> failure;
   try {
-    const RankReport report = work();
-    own.bytes = report.bytes;
-    put(own.digest, report.digest);
+    own = work();
   } catch (const Error& error) {
-    put_error(own, error.info());
+    const ErrorInfo& info = error.info();
+    own = {.failure = info.code, .message = info.message};
+    if (info.where) own.file = info.where->file;
     failure = error;
   }
-  std::vector<ReportOnWire> all(static_cast<std::size_t>(control.world()));
-  control.all_gather(all.data(), &own, sizeof own);
+  own.host = runtime::host_name();
+  const std::vector<std::string> all =
+      runtime::gather_messages(control, runtime::MessageType::kReport, encode(own));
   if (failure) throw Error(*failure);
-  if (control.rank() == 0) throw_of_another(all, help);
   std::vector<RankReport> reports;
-  reports.reserve(all.size());
-  for (const ReportOnWire& report : all) {
-    reports.push_back({report.host.data(), report.bytes, report.digest.data()});
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    auto report = decode_report(all[rank]);
+    if (!report) runtime::throw_no_rank_sends(control, static_cast<int>(rank));
+    reports.push_back(std::move(*report));
   }
+  if (control.rank() == 0) throw_of_another(reports, help);
   return reports;
 }
 
