@@ -130,9 +130,19 @@ void ModelFile::write_archive(const ExportRequest& request,
                               const Sink& sink) {
   ReaderProcess& process = this->process();
   process.ask(Message::kExport, text_of(request));
-  for (std::size_t i = 0; i < request.tensors.size(); ++i) process.ask(Message::kBytes, value(i));
+  std::uint64_t value_bytes = 0;
+  for (std::size_t i = 0; i < request.tensors.size(); ++i) {
+    const std::string_view bytes = value(i);
+    value_bytes += bytes.size();
+    process.ask(Message::kBytes, bytes);
+  }
+  // LibTorch writes its constants and code again, and its values, each at a round position.
   constexpr std::uint64_t kMostAtOnce = std::uint64_t{1} << 30;
+  constexpr std::uint64_t kMostAround = std::uint64_t{64} << 20;
+  std::uint64_t left_bytes = file_->bytes() + value_bytes + kMostAround;
   while (const auto bytes = process.answer_or(Message::kBytes, kMostAtOnce, Message::kDone)) {
+    if (bytes->size() > left_bytes) throw process.nonsense("an archive larger than its values");
+    left_bytes -= bytes->size();
     sink(*bytes);
   }
 }

@@ -2,12 +2,14 @@
 // Copyright 2026 The Elixir authors
 #include "process/frames.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <system_error>
 
 #include "core/error.h"
@@ -40,11 +42,35 @@ void read_all(int descriptor, char* buffer, std::size_t count) {
   }
 }
 
+/// While it lives, a pipe that nobody reads is an error of the write, not a signal.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    const timespec at_once{};
+    if (failed_ && sigismember(&before_, SIGPIPE) == 0) ::sigtimedwait(&pipe_, nullptr, &at_once);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+  void failed() { failed_ = true; }
+
+ private:
+  sigset_t pipe_{}, before_{};
+  bool failed_ = false;
+};
+
 void write_all(int descriptor, const char* bytes, std::size_t count) {
+  NoPipeSignal guard;
   while (count > 0) {
     const ssize_t written = ::write(descriptor, bytes, count);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
+      guard.failed();
       throw Error(ErrorCode::kIoError,
                   "cannot write to a pipe: {}",
                   std::generic_category().message(errno));

@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "process/place.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -46,8 +47,10 @@ std::string printable(const Text& text) {
 
 }  // namespace
 
-PlacePage::PlacePage() : file_(memfd_create("place", MFD_CLOEXEC)) {
-  if (file_.get() >= 0 && ::ftruncate(file_.get(), kPageBytes) == 0) {
+PlacePage::PlacePage() : file_(memfd_create("place", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+  // Sealed, because to read a page that the other side has cut off would be a signal.
+  if (file_.get() >= 0 && ::ftruncate(file_.get(), kPageBytes) == 0 &&
+      ::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
     page_ = ::mmap(nullptr, kPageBytes, PROT_READ, MAP_SHARED, file_.get(), 0);
   }
   if (page_ == nullptr || page_ == MAP_FAILED) {

@@ -85,6 +85,14 @@ TEST(Frames, ThatEndTooSoonAreAnError) {
             ErrorCode::kIoError);
 }
 
+TEST(Frames, ThatNobodyReadsAreAnErrorAndNoSignal) {
+  Pipe pipe;
+  pipe.from.close();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(error_of([&] { write_frame(pipe.to.get(), 1, "text"); }).code, ErrorCode::kIoError);
+  }
+}
+
 TEST(Frames, IntoMemoryMustHaveItsLength) {
   const Pipe pipe;
   write_frame(pipe.to.get(), 1, "12345");

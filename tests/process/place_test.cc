@@ -48,6 +48,15 @@ TEST(Place, IsShortAndPrintableWhateverIsWritten) {
   EXPECT_LT(page.text().size(), 1'000U);
 }
 
+TEST(Place, StaysReadableWhateverTheOtherSideDoes) {
+  const PlacePage page;
+  in_child(page, [&page] {
+    note_operator("aten::take");
+    static_cast<void>(!::ftruncate(page.descriptor(), 0));
+  });
+  EXPECT_EQ(page.text(), "aten::take");
+}
+
 TEST(Place, IsSaidToNobodyWithoutAPage) {
   note_operator("aten::add");
   note_module("the root module");
