@@ -35,18 +35,28 @@ constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 }  // namespace
 
-InputFile::InputFile(std::string path, int descriptor, std::int64_t size_bytes)
-    : path_(std::move(path)), descriptor_(descriptor), size_bytes_(size_bytes) {}
+InputFile::InputFile(std::string path, Descriptor opened) : path_(std::move(path)) {
+  struct stat status {};
+  if (::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    throw file_error(ErrorCode::kFileUnreadable, path_, "`{}` is not a regular file", path_);
+  }
+  size_bytes_ = static_cast<std::int64_t>(status.st_size);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  if (kept_descriptors.fetch_add(1) < kKeptDescriptors) {
+    kept_ = std::move(opened);
+  } else {
+    --kept_descriptors;
+  }
+}
 
 InputFile::~InputFile() {
-  if (descriptor_ < 0) return;
-  ::close(descriptor_);
-  --kept_descriptors;
+  if (kept_.is_open()) --kept_descriptors;
 }
 
 std::shared_ptr<const InputFile> InputFile::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), kOpenFlags);
-  if (descriptor < 0) {
+  Descriptor opened(::open(path.c_str(), kOpenFlags));
+  if (!opened.is_open()) {
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) {
       throw file_error(ErrorCode::kFileNotFound, path, "no such file: `{}`", path);
@@ -54,40 +64,30 @@ std::shared_ptr<const InputFile> InputFile::open(const std::string& path) {
     throw file_error(
         ErrorCode::kFileUnreadable, path, "cannot read `{}`: {}", path, std::strerror(error));
   }
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(descriptor);
-    throw file_error(ErrorCode::kFileUnreadable, path, "`{}` is not a regular file", path);
-  }
-  const bool keeps = kept_descriptors.fetch_add(1) < kKeptDescriptors;
-  if (!keeps) {
-    --kept_descriptors;
-    ::close(descriptor);
-  }
-  std::shared_ptr<InputFile> file(
-      new InputFile(path, keeps ? descriptor : -1, static_cast<std::int64_t>(status.st_size)));
-  file->device_ = status.st_dev;
-  file->inode_ = status.st_ino;
-  return file;
+  return std::shared_ptr<InputFile>(new InputFile(path, std::move(opened)));
 }
 
-int InputFile::descriptor() const {
-  if (descriptor_ >= 0) return descriptor_;
-  const int opened = ::open(path_.c_str(), kOpenFlags);
-  if (opened < 0) {
+std::shared_ptr<const InputFile> InputFile::open(const Directory& directory,
+                                                 const std::string& name) {
+  return std::shared_ptr<InputFile>(new InputFile(directory.file(name), directory.open_file(name)));
+}
+
+Descriptor InputFile::opened_again() const {
+  Descriptor opened(::open(path_.c_str(), kOpenFlags));
+  if (!opened.is_open()) {
     throw file_error(
         ErrorCode::kIoError, path_, "cannot read `{}` any more: {}", path_, std::strerror(errno));
   }
   struct stat status {};
-  if (::fstat(opened, &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) {
-    ::close(opened);
+  if (::fstat(opened.get(), &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) {
     throw file_error(ErrorCode::kIoError, path_, "`{}` was replaced while it was in use", path_);
   }
   return opened;
 }
 
 void InputFile::read(std::int64_t offset_bytes, void* to, std::size_t bytes) const {
-  const int from = descriptor();
+  const Descriptor again = kept_.is_open() ? Descriptor() : opened_again();
+  const int from = kept_.is_open() ? kept_.get() : again.get();
   std::size_t done = 0;
   ssize_t got = 1;
   while (done < bytes && got != 0) {
@@ -104,7 +104,6 @@ void InputFile::read(std::int64_t offset_bytes, void* to, std::size_t bytes) con
   if (done < bytes && error == 0 && ::fstat(from, &status) == 0) {
     end = std::min(end, static_cast<std::int64_t>(status.st_size));
   }
-  if (descriptor_ < 0) ::close(from);
   if (done == bytes) return;
   if (error != 0) {
     throw error_at_byte(
@@ -120,17 +119,16 @@ void InputFile::read(std::int64_t offset_bytes, void* to, std::size_t bytes) con
       size_bytes_);
 }
 
-std::string digest_of_file(const std::string& path, OnInterrupt on_interrupt) {
+std::string digest_of_file(const InputFile& file, OnInterrupt on_interrupt) {
   constexpr std::int64_t kBlockBytes = std::int64_t{4} << 20;
-  const auto file = InputFile::open(path);
-  const auto blocks = static_cast<std::size_t>(ceil_div(file->size_bytes(), kBlockBytes));
+  const auto blocks = static_cast<std::size_t>(ceil_div(file.size_bytes(), kBlockBytes));
   std::vector<std::string> digests(blocks);
   in_parallel(blocks, [&](std::size_t block) {
     if (on_interrupt == OnInterrupt::kThrow) throw_if_interrupted();
     const std::int64_t begin = static_cast<std::int64_t>(block) * kBlockBytes;
-    std::string part(static_cast<std::size_t>(std::min(kBlockBytes, file->size_bytes() - begin)),
+    std::string part(static_cast<std::size_t>(std::min(kBlockBytes, file.size_bytes() - begin)),
                      '\0');
-    file->read(begin, part.data(), part.size());
+    file.read(begin, part.data(), part.size());
     digests[block] = sha256_hex(part);
   });
   Sha256 all;

@@ -12,12 +12,17 @@
 #include <memory>
 #include <string>
 
+#include "core/descriptor.h"
+#include "core/directory.h"
+
 namespace elixir::train {
 
 class InputFile {
  public:
   /// Throws kFileNotFound; kFileUnreadable, also for anything but a regular file.
   static std::shared_ptr<const InputFile> open(const std::string& path);
+  /// A file of a held directory. No link is followed.
+  static std::shared_ptr<const InputFile> open(const Directory& directory, const std::string& name);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -30,13 +35,13 @@ class InputFile {
   void read(std::int64_t offset_bytes, void* to, std::size_t bytes) const;
 
  private:
-  InputFile(std::string path, int descriptor, std::int64_t size_bytes);
-  /// The open descriptor, or a new one for the same file.
-  [[nodiscard]] int descriptor() const;
+  InputFile(std::string path, Descriptor opened);
+  /// A new descriptor for the same file.
+  [[nodiscard]] Descriptor opened_again() const;
 
   std::string path_;
-  int descriptor_;  ///< -1: the file is opened for each read
-  std::int64_t size_bytes_;
+  Descriptor kept_;  ///< none: the file is opened for each read
+  std::int64_t size_bytes_ = 0;
   std::uint64_t device_ = 0, inode_ = 0;
 };
 
@@ -44,6 +49,6 @@ enum class OnInterrupt : std::uint8_t { kGoOn, kThrow };
 /// Digest of a file's content, 64 lowercase hex digits. It is the SHA-256 over the concatenated
 /// SHA-256 digests (hex text) of the file's 4 MiB blocks, so that all cores can compute it. With
 /// kThrow, an interrupt (core/interrupt.h) throws Interrupted.
-[[nodiscard]] std::string digest_of_file(const std::string& path, OnInterrupt on_interrupt);
+[[nodiscard]] std::string digest_of_file(const InputFile& file, OnInterrupt on_interrupt);
 
 }  // namespace elixir::train

@@ -30,7 +30,8 @@ TIMES_FULL = 5  # one kill in so many finds the disk full
 
 class Kill(TrainTest):
     def launch(self, name, resume, overlap=False):
-        words = ["--resume", name] if resume else self.flags(
+        exports = ["--export", f"{name}.safetensors", "--force"]
+        words = ["--resume", name, *exports] if resume else self.flags(
             steps=STEPS,
             checkpoint_every=4 if overlap else 1,
             clip_norm=1.0,

@@ -162,6 +162,32 @@ class OneHost(StartedTest):
         self.assertEqual(code, 0, said)
         self.assertTrue((self.directory / "met.safetensors").exists())
 
+    def test_every_rank_holds_a_lock_until_it_ends(self):
+        for rank in range(2):
+            self.start_rank(self.torchrun(rank, 2), *self.flags("roomy-2", steps=1_000_000, checkpoint_every=10))
+        self.await_steps(15)
+        for name, pids in (("lock", [self.ranks[0].pid]), ("lock-ranks", [self.ranks[1].pid])):
+            inode = (self.directory / "run" / name).stat().st_ino
+            with open("/proc/locks", encoding="utf-8") as locks:
+                words = [line.split() for line in locks]
+            holders = [int(each[4]) for each in words if each[5].endswith(f":{inode}")]
+            self.assertEqual(holders, pids, name)
+        self.fails(2, "EX0214", "--resume", "run", mentions=f"process {self.ranks[0].pid} on ")
+        # An orphan: its rank 0 is gone, and it has not noticed yet. The next attempt waits for it.
+        os.kill(self.ranks[1].pid, signal.SIGSTOP)
+        self.ranks[0].kill()
+        self.ranks[0].wait(20)
+        process = self.start("--resume", "run", "--steps", 1)
+        time.sleep(2)
+        self.assertIsNone(process.poll())
+        os.kill(self.ranks[1].pid, signal.SIGCONT)
+        code, said = self.end(self.ranks[1])
+        self.assertEqual(code, 4, said)
+        _, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, error)
+        self.assertIn(b"waiting for ranks of an attempt before to end", error)
+        self.assertFalse((self.directory / "run/last-tasks").exists())
+
     def test_a_dry_run_ends_all(self):
         for rank in range(2):
             self.start_rank(self.torchrun(rank, 2),
@@ -337,8 +363,7 @@ class BadInput(StartedTest):
                         command=hide)
         code, said = self.end(self.ranks[0])
         self.assertEqual(code, 2, said)
-        self.assertRegex(
-            said, r"error\[EX0204\]: rank 1 of 2 on \S+: cannot write `/.*/shared/run/checkpoints/")
+        self.assertRegex(said, r"error\[EX0204\]: rank 1 of 2 on \S+: cannot write to `/.*/shared/run`")
         self.assertIn("put the run directory where all hosts have it", said)
         code, said = self.end(self.ranks[1])
         self.assertEqual(code, 2, said)
@@ -371,8 +396,7 @@ class TwoHosts(OnTwoHosts):
         time.sleep(0.5)  # these steps take less than the time from one sign of life to the next
 
     def assert_failed(self, victim, why, others, within_s):
-        """Every rank of `others` says so, within this time; the checkpoint is whole and the last
-        tasks are written down."""
+        """Every rank of `others` says so, within this time, and its last tasks are written down."""
         began = time.monotonic()
         for rank in others:
             code, said = self.end(self.ranks[rank], timeout=within_s + 5)
@@ -387,6 +411,9 @@ class TwoHosts(OnTwoHosts):
             schema("last-tasks").validate(document)
             self.assertEqual(document["rank"], rank)
             self.assertGreater(len(document["tasks"]), 10)
+
+    def assert_goes_on(self):
+        """The newest checkpoint is whole."""
         newest = max(path.name for path in (self.directory / "run/checkpoints").iterdir())
         # One process of as many ranks goes on from it.
         self.succeeds("--resume", "run", "--steps", int(newest.rsplit("-", 1)[1]) + 2)
@@ -421,6 +448,7 @@ class TwoHosts(OnTwoHosts):
                          r"in step ")
         self.assert_failed(2, "no sign of life for 10 s", [0, 1], within_s=13)
         self.assertGreater(time.monotonic() - began, 8)
+        self.assert_goes_on()
 
     def test_a_killed_rank_is_named_everywhere(self):
         for victim in (2, 1):
@@ -430,22 +458,27 @@ class TwoHosts(OnTwoHosts):
                 self.port = free_port()
                 self.start_run()
                 self.ranks[victim].kill()
-                self.assert_failed(victim, "it has ended",
-                                   [rank for rank in range(3) if rank != victim], within_s=5)
+                self.assert_failed(victim, "it has ended", [rank for rank in range(3) if rank != victim], within_s=5)
+                self.assert_goes_on()
 
     def test_a_killed_rank_0_is_named_everywhere(self):
         self.start_run()
         self.ranks[0].kill()
         self.assert_failed(0, "it has ended", [1, 2], within_s=5)
+        self.assert_goes_on()
 
     def test_a_stopped_rank_is_named_everywhere_and_ends_when_it_goes_on(self):
         self.start_run()
         os.kill(self.ranks[2].pid, signal.SIGSTOP)
         self.assert_failed(2, "no sign of life for 10 s", [0, 1], within_s=13)
+        # It may still write: the run is not taken from it.
+        says = ["a rank of an attempt before, which does not end", f"process {self.ranks[2].pid} on host-b"]
+        self.fails(2, "EX0214", "--resume", "run", mentions=says)
         os.kill(self.ranks[2].pid, signal.SIGCONT)
         code, said = self.end(self.ranks[2])
         self.assertEqual(code, 4, said)
         self.assertIn("EX0707", said)
+        self.assert_goes_on()
         self.assertFalse(any(is_alive(process.pid) for process in self.ranks))
 
     def test_a_host_that_is_not_reached_is_named(self):

@@ -233,16 +233,6 @@ class BadInput(TrainTest):
         self.fails(2, "EX0102", *self.flags(data=os.fsdecode(name)), mentions="UTF-8")
         self.assertFalse((self.directory / "run").exists())
 
-    def test_a_resumed_run_of_an_older_version_keeps_its_labels(self):
-        self.succeeds(*self.flags(steps=1))
-        config = self.directory / "run/config.json"
-        document = json.loads(config.read_text())
-        del document["options"]["labels"], document["options"]["log_every"]
-        config.write_text(json.dumps(document))
-        self.fails(2, "EX0104", "--resume", "run", "--steps", 2, "--labels", "next",
-                   mentions="contradicts")
-        self.succeeds("--resume", "run", "--steps", 2, "--log-every", 1)
-
 
 class NotFinite(TrainTest):
     """A gradient or an update that is not finite, while the loss is: nothing of that step is

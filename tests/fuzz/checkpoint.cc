@@ -11,9 +11,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace fs = std::filesystem;
-  const std::string run_id = "0123456789abcdef0123456789abcdef";  // that of the corpus
+  // Those of the corpus.
+  const elixir::train::RunIdentity run{"0123456789abcdef0123456789abcdef",
+                                       {{std::string(elixir::train::kIdLetters, 'a'), {}}}};
   const fs::path root = fs::temp_directory_path() / ("elixir-fuzz-" + std::to_string(::getpid()));
-  const fs::path checkpoint = root / "step-0000000001";
+  const fs::path checkpoint = root / "step-0000000012";
   fs::create_directories(checkpoint);
   std::string state(elixir::fuzz::text_of(data, size));
   elixir::Json document = elixir::Json::parse(state, nullptr, /*allow_exceptions=*/false);
@@ -26,8 +28,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   elixir::write_file(checkpoint / "state.json", state, elixir::Overwrite::kAllow);
-  elixir::fuzz::refuses_or_reads(
-      [&] { static_cast<void>(elixir::train::newest_checkpoint(root.string(), run_id)); });
+  elixir::fuzz::refuses_or_reads([&] {
+    static_cast<void>(
+        elixir::train::newest_checkpoint(elixir::Directory::open(root.string()), run));
+  });
   fs::remove_all(root);
   return 0;
 }

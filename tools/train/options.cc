@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -73,9 +74,6 @@ std::optional<std::int64_t> integer_or_null(const JsonCursor& root, const char* 
   return value->non_negative();
 }
 
-/// Older runs do not have these.
-constexpr std::array kNewerKeys = {"labels", "log_every"};
-
 TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   std::vector<std::string> keys;
   for (const auto& member : all.items()) keys.push_back(member.key());
@@ -85,8 +83,8 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   options.model = saved.at("model").string();
   options.data = strings(saved.at("data"));
   options.data_format = string_or_null(saved, "data_format");
-  if (saved.has("labels")) options.labels = saved.at("labels").choice({"same", "next"});
-  if (saved.has("log_every")) options.log_every = integer_or_null(saved, "log_every");
+  options.labels = saved.at("labels").choice({"same", "next"});
+  options.log_every = integer_or_null(saved, "log_every");
   options.device = saved.at("device").choice(program::kDeviceChoices);
   options.steps = saved.at("steps").non_negative();
   options.lr = saved.at("lr").number();
@@ -154,9 +152,14 @@ void declare_inputs(Flags& flags, TrainOptions& options) {
       .text("--resume",
             "RUN_DIR",
             &options.resume,
-            "go on with a run from its newest valid checkpoint; its other flags are remembered")
+            "go on with a run from its newest valid checkpoint; its other flags are remembered, "
+            "except --export")
       .reads()
       .brief();
+  flags.toggle(
+      "--accept-changed-data",
+      &options.accept_changed_data,
+      "with --resume: go on although data, weights or model are not what the run has read");
 }
 
 void declare_training(Flags& flags, TrainOptions& options) {
@@ -314,7 +317,8 @@ Json to_json(const TrainOptions& options) {
   json["keep"] = options.keep;
   json["weights"] = options.weights ? Json(absolute(*options.weights)) : Json();
   json["init"] = options.init;
-  json["export"] = options.export_path ? Json(absolute(*options.export_path)) : Json();
+  const auto& exported = options.export_path ? options.export_path : options.unconfirmed_export;
+  json["export"] = exported ? Json(absolute(*exported)) : Json();
   json["eval_data"] = absolute(options.eval_data);
   json["eval_every"] = options.eval_every;
   json["eval_batches"] = options.eval_batches;
@@ -345,10 +349,6 @@ TrainOptions resume_options(const TrainOptions& flags,
                             const std::function<bool(const std::string&)>& given) {
   const Json now = to_json(flags);
   Json merged = saved.raw();
-  const Json defaults = to_json(TrainOptions{});
-  for (const char* key : kNewerKeys) {
-    if (merged.is_object() && !merged.contains(key)) merged[key] = defaults[key];
-  }
   for (const auto& member : now.items()) {
     const std::string& key = member.key();
     const std::string flag = flag_of(key);
@@ -369,6 +369,10 @@ TrainOptions resume_options(const TrainOptions& flags,
   const auto document = JsonDocument::parse(merged.dump(), "options of the resumed run");
   options = read_options(document->root(), now);
   options.resume = flags.resume;
+  options.accept_changed_data = flags.accept_changed_data;
+  // Whoever wrote the config may not write where this user may: an output outside of the run
+  // directory is confirmed by the flag.
+  if (!given("--export")) options.unconfirmed_export = std::exchange(options.export_path, {});
   options.dry_run = flags.dry_run;
   options.isolation = flags.isolation;
   options.optimizer = flags.optimizer;

@@ -24,6 +24,7 @@ struct TrainOptions {
   std::string labels = "same";  ///< what a token stream provides as labels
   program::DeviceChoice device = program::DeviceChoice::kAuto;
   std::optional<std::string> resume;
+  bool accept_changed_data = false;  ///< of a resumed run; config.json does not keep it
 
   std::int64_t steps = 100;
   double lr = 3e-4;
@@ -38,6 +39,9 @@ struct TrainOptions {
   std::optional<std::int64_t> checkpoint_every;  ///< nullopt: at the end; 0: only on Ctrl-C
   std::int64_t keep = 2;
   std::optional<std::string> weights, export_path;
+  /// The export of a resumed run's config, which no flag has confirmed. It is kept, and not
+  /// written.
+  std::optional<std::string> unconfirmed_export;
   bool init = false;
   std::int64_t eval_every = 0, eval_batches = 16;
   model::Isolation isolation;  ///< of the reading of the model; no part of a run's configuration

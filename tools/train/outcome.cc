@@ -3,10 +3,8 @@
 #include "tools/train/outcome.h"
 
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -66,15 +64,14 @@ void export_trained(const RunFacts& facts, train::TrainingRun& run, const Contex
                       facts.inputs.model,
                       facts.inputs.run.captured.program,
                       train::training_state_of(run.trainer()).model,
-                      overwrite_of_export(facts.options, context));
+                      context.overwrite());
 }
 
 /// A finished run that is resumed keeps the summary of its training.
 void write_summary(const RunFacts& facts, const Json& summary) {
-  const train::RunDirectory& directory = *facts.place.directory;
-  std::error_code ignored;
-  const bool exists = std::filesystem::exists(directory.file("summary.json"), ignored);
-  if (!facts.measurements.empty() || !exists) directory.write("summary.json", dump(summary));
+  const train::RunDirectory& run = *facts.place.directory;
+  const bool exists = run.directory().kind_of("summary.json") != Directory::Kind::kNothing;
+  if (!facts.measurements.empty() || !exists) run.write("summary.json", dump(summary));
 }
 
 void write_trace(const RunFacts& facts, const schedule::Schedule& schedule) {
@@ -87,8 +84,8 @@ void write_trace(const RunFacts& facts, const schedule::Schedule& schedule) {
     timelines.push_back(
         {fmt::format("measured rank {}", rank), times[rank].tasks, times[rank].step_ns});
   }
-  write_file_streamed(
-      facts.place.directory->file("trace.json"), Overwrite::kAllow, [&](const Sink& sink) {
+  facts.place.directory->directory().write_streamed(
+      "trace.json", Overwrite::kAllow, [&](const Sink& sink) {
         report::write_schedule_trace(schedule, facts.inputs.running, timelines, sink);
       });
 }
@@ -115,9 +112,11 @@ void print_comparison(const RunFacts& facts, Context& context) {
 void print_last_words(const RunFacts& facts, Context& context) {
   const train::RunResult& result = facts.result;
   if (!result.all_steps_done) {
-    log::info(fmt::format("stopped after step {}; go on with elixir-train --resume {}",
+    const auto& exported = facts.options.export_path;
+    log::info(fmt::format("stopped after step {}; go on with elixir-train --resume {}{}",
                           result.steps_done,
-                          facts.place.path));
+                          facts.place.path,
+                          exported ? " --export " + *exported : ""));
     return;
   }
   if (facts.exported) {

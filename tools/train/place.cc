@@ -20,15 +20,21 @@ RunPlace open_resumed(TrainOptions& options, Context& context) {
         .help("leave -o out: the resumed run's directory is used");
   }
   if (options.dry_run) {
-    train::RunDirectory::check_run(place.path);
+    place.config = train::read_config(Directory::open(place.path));
   } else {
     place.directory.emplace(train::RunDirectory::open(place.path));
+    place.config = train::read_config(place.directory->directory());
   }
-  const auto config = JsonDocument::load(place.path + "/config.json");
-  const JsonCursor root = config->root("elixir.config", 1);
-  place.run_id = root.at("run_id").string();
-  options = resume_options(
-      options, root.at("options"), [&](const std::string& flag) { return context.given(flag); });
+  place.run_id = place.config->identity.run_id;
+  options = resume_options(options, place.config->options(), [&](const std::string& flag) {
+    return context.given(flag);
+  });
+  if (options.unconfirmed_export) {
+    context.warn(
+        fmt::format("the trained model is not exported to `{}`, which only config.json names",
+                    *options.unconfirmed_export),
+        {fmt::format("give the flag again: --export {}", *options.unconfirmed_export)});
+  }
   return place;
 }
 
@@ -42,6 +48,9 @@ void check_options(const TrainOptions& options) {
   require_flag("--plan", !options.plan.empty());
   require_flag("--model", !options.model.empty());
   require_flag("--data", !options.data.empty());
+  if (options.accept_changed_data && !options.resume) {
+    throw Error(ErrorCode::kConflictingFlags, "--accept-changed-data is for --resume alone");
+  }
   require_flag("--eval-data", options.eval_every == 0 || !options.eval_data.empty());
   if (options.warmup_steps > options.steps) {
     throw Error(ErrorCode::kBadFlagValue,
@@ -62,21 +71,19 @@ void claim_files(const TrainOptions& options, const std::string& run_path, Conte
     }
     for (const auto& path : {options.weights, options.hardware})
       files.reads(who, path.value_or(""));
-    if (options.export_path && !context.given("--export")) {
-      files.writes("--export", *options.export_path);
-    }
   }
   for (const std::string& path : train::RunDirectory::files_of(run_path)) {
     files.replaces_directory(options.resume ? "--resume" : "-o", path);
   }
 }
 
-}  // namespace
-
-Overwrite overwrite_of_export(const TrainOptions& options, const Context& context) {
-  const bool own = options.resume && !context.given("--export");
-  return own ? Overwrite::kAllow : context.overwrite();
+/// What a process leaves that is killed while it exports.
+void remove_abandoned(const std::filesystem::path& path) {
+  const std::filesystem::path above = path.parent_path();
+  Directory::open(above.empty() ? "." : above.string()).remove_abandoned(path.filename().string());
 }
+
+}  // namespace
 
 RunPlace find_place(TrainOptions& options, Context& context) {
   RunPlace place = options.resume ? open_resumed(options, context) : RunPlace{};
@@ -95,7 +102,8 @@ void check_outputs(const TrainOptions& options, const RunPlace& place, Context& 
   }
   if (options.export_path) {
     (void)train::export_format_of(*options.export_path);
-    check_output(*options.export_path, overwrite_of_export(options, context), "--export");
+    check_output(*options.export_path, context.overwrite(), "--export");
+    if (options.resume && !options.dry_run) remove_abandoned(*options.export_path);
   }
 }
 

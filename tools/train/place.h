@@ -7,16 +7,17 @@
 #include <optional>
 #include <string>
 
-#include "core/files.h"
 #include "tools/common/run_tool.h"
 #include "tools/train/options.h"
+#include "train/run/run_config.h"
 #include "train/run/run_directory.h"
 
 namespace elixir::tools {
 
 struct RunPlace {
   std::string path;
-  std::string run_id;  ///< empty until the run has one
+  std::string run_id;                      ///< empty until the run has one
+  std::optional<train::RunConfig> config;  ///< of a resumed run
   /// The directory of a resumed run, locked. For a new run it is created after its weights are
   /// loaded; in a dry run, never.
   std::optional<train::RunDirectory> directory;
@@ -28,8 +29,5 @@ struct RunPlace {
 
 /// Refuses outputs that exist and may not be replaced, or that cannot be written.
 void check_outputs(const TrainOptions& options, const RunPlace& place, Context& context);
-
-/// Allows to replace the export of a resumed run, because that run may have written it already.
-[[nodiscard]] Overwrite overwrite_of_export(const TrainOptions& options, const Context& context);
 
 }  // namespace elixir::tools

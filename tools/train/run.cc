@@ -7,14 +7,17 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "core/directory.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "runtime/machine.h"
 #include "runtime/ranks/tcp_socket.h"
 #include "tools/train/announcement.h"
+#include "tools/train/input_digests.h"
 #include "tools/train/inputs.h"
 #include "tools/train/memory_check.h"
 #include "tools/train/outcome.h"
@@ -39,13 +42,14 @@ std::optional<train::FoundCheckpoint> resume_point(const TrainOptions& options,
                                                    const RunPlace& place,
                                                    const train::RunInputs& inputs,
                                                    Context& context) {
-  const std::string directory = place.path + "/checkpoints";
-  if (!options.dry_run) {
-    train::remove_leftovers(directory);
-    if (options.export_path) train::remove_abandoned(*options.export_path);
+  const auto warn = [&](const std::string& text) { context.warn(text); };
+  const train::RunIdentity& run = place.config->identity;
+  std::optional<train::FoundCheckpoint> found;
+  if (place.directory) {
+    found = train::find_resume_point(place.directory->checkpoints(), run, inputs, warn);
+  } else if (const auto checkpoints = Directory::open(place.path).find("checkpoints")) {
+    found = train::find_resume_point(*checkpoints, run, inputs, warn);
   }
-  auto found = train::find_resume_point(
-      directory, place.run_id, inputs, [&](const std::string& text) { context.warn(text); });
   if (!found) {
     log::info("no checkpoint yet: the run starts again from its first step");
   } else if (found->info.step >= options.steps) {
@@ -62,6 +66,7 @@ struct Preparation {
   const TrainOptions& options;
   RunPlace& place;
   const TrainInputs& inputs;
+  const std::vector<InputDigest>& digests;
   const Prediction& prediction;
   const std::optional<train::FoundCheckpoint>& from;
 };
@@ -77,8 +82,8 @@ void train_with(const Preparation& prepared,
     place.directory.emplace(train::RunDirectory::create(place.path, context.overwrite()));
     place.run_id = place.directory->run_id();
   }
-  train::remove_last_tasks(place.path);  // of a failure before
-  run.begin(*place.directory, to_json(prepared.options));
+  train::remove_last_tasks(place.directory->directory());  // of a failure before
+  run.begin(*place.directory, {to_json(prepared.options), to_json(prepared.digests)});
   const FinishesFirst step_and_checkpoint;
   train::RunResult result = run.train();
   screen.end();
@@ -105,7 +110,8 @@ void train_with_ranks(const Preparation& prepared,
   try {
     train_with(prepared, std::move(wanted), screen, context);
   } catch (const Error& error) {
-    leave_traces(error, ways, prepared.place.path, context);
+    const auto& run = prepared.place.directory;
+    leave_traces(error, ways, run ? &run->directory() : nullptr, context);
     throw;
   }
 }
@@ -150,7 +156,9 @@ Answer lead(const TrainOptions& flags, const MetRanks* met, Context& context) {
   OpenedFiles files = open_files(options, context);
   check_outputs(options, place, context);
   const TrainInputs inputs = read_inputs(std::move(files), options, context);
-  if (met != nullptr) check_met(*met, options, inputs);
+  const std::vector<InputDigest> digests = input_digests(options, inputs);
+  if (place.config) check_unchanged(place.config->inputs(), digests, options, context);
+  if (met != nullptr) check_met(*met, options, inputs, digests);
   check_machine(inputs, met);
   const Prediction prediction = predict(options, inputs, context);
   std::optional<train::FoundCheckpoint> from;
@@ -165,7 +173,7 @@ Answer lead(const TrainOptions& flags, const MetRanks* met, Context& context) {
     context.document() = summary_of(facts, "dry-run", context);
     return Answer::kYes;
   }
-  train_through({options, place, inputs, prediction, from}, met, context);
+  train_through({options, place, inputs, digests, prediction, from}, met, context);
   throw_if_interrupted();
   return Answer::kYes;
 }

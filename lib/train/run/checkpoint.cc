@@ -3,14 +3,9 @@
 #include "train/run/checkpoint.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <filesystem>
 #include <optional>
-#include <set>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,8 +22,6 @@
 namespace elixir::train {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kUnfinished = ".unfinished-";
 constexpr std::string_view kRemoved = ".removed-";
@@ -39,17 +32,6 @@ constexpr std::string_view kRemoved = ".removed-";
   Error error = file_error(ErrorCode::kBadCheckpoint, path, std::move(message));
   for (std::string& note : notes) error.note(std::move(note));
   throw error;
-}
-
-[[noreturn]] void fail_io(const std::string& path, const std::error_code& error) {
-  const bool full = error.value() == ENOSPC || error.value() == EDQUOT;
-  const bool denied = error.value() == EACCES || error.value() == EROFS || error.value() == EPERM;
-  throw Error(full     ? ErrorCode::kDiskFull
-              : denied ? ErrorCode::kOutputUnwritable
-                       : ErrorCode::kIoError,
-              "cannot write `{}`: {}",
-              path,
-              error.message());
 }
 
 /// Counts the bytes of tensors as they are written.
@@ -90,14 +72,6 @@ std::vector<SafetensorsSource> sources_of(const std::vector<StateTensor>& tensor
   return sources;
 }
 
-/// Creates `directory` and syncs it.
-void make_directory(const fs::path& directory) {
-  std::error_code error;
-  const bool made = fs::create_directories(directory, error);
-  if (error) fail_io(directory.string(), error);
-  if (made) sync_directory(fs::absolute(directory).lexically_normal().parent_path().string());
-}
-
 std::string name_of_step(std::int64_t step) {
   return fmt::format("{}{:010}", kPrefix, step);
 }
@@ -113,33 +87,22 @@ std::optional<std::int64_t> step_of(const std::string& name) {
 }
 
 /// Names of finished checkpoints, newest first.
-std::vector<std::string> finished(const std::string& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator walk(directory, error), end; !error && walk != end;
-       walk.increment(error)) {
-    const std::string name = walk->path().filename().string();
-    if (step_of(name)) names.push_back(name);
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw unreadable_directory(directory, error);
-  }
+std::vector<std::string> finished(const Directory& checkpoints) {
+  std::vector<std::string> names = checkpoints.names();
+  std::erase_if(names, [](const std::string& name) { return !step_of(name); });
   std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
     return step_of(a) > step_of(b);
   });
   return names;
 }
 
-void remove_checkpoint(const fs::path& directory, const std::string& name) {
-  const fs::path hidden = directory / (std::string(kRemoved) + name);
-  std::error_code error;
-  fs::remove_all(hidden, error);
+void remove_checkpoint(const Directory& checkpoints, const std::string& name) {
+  const std::string hidden = std::string(kRemoved) + name;
+  checkpoints.remove(hidden);
   // Renames first, so that a kill during the removal does not leave half a checkpoint under its
   // final name.
-  fs::rename(directory / name, hidden, error);
-  if (error) fail_io((directory / name).string(), error);
-  fs::remove_all(hidden, error);
-  if (error) fail_io(hidden.string(), error);
+  checkpoints.rename(name, hidden);
+  checkpoints.remove(hidden);
 }
 
 /// Digest of state.json's own content.
@@ -156,6 +119,7 @@ Json state_document(const CheckpointInfo& info,
   document["schema_version"] = kSchemaVersion;
   document["meta"] = meta;
   document["run_id"] = info.run_id;
+  document["attempt"] = to_json(info.attempt);
   document["step"] = info.step;
   document["program_fingerprint"] = info.program_fingerprint;
   document["device"] = name_of(info.device);
@@ -179,18 +143,13 @@ Json state_document(const CheckpointInfo& info,
   return document;
 }
 
-/// Not in documents of before there were ranks.
-bool has_index(const JsonCursor& root) {
-  return root.has("tensors") && !root.at("tensors").is_null();
-}
-
 /// Those of one process, or of all ranks.
 std::vector<std::string> names_of_files(const JsonCursor& root) {
   std::vector<std::string> names;
   for (const JsonCursor& file : root.at("files").items()) {
     names.push_back(file.at("name").string());
   }
-  const bool known = has_index(root)
+  const bool known = root.nullable("tensors")
                          ? ranks_of_files(names) > 0
                          : names == std::vector<std::string>{kModelFile, kOptimizerFile};
   if (known) return names;
@@ -202,30 +161,33 @@ std::vector<std::string> names_of_files(const JsonCursor& root) {
 }
 
 /// Its size and digest.
-void check_file(const JsonCursor& file, const std::string& directory) {
-  const std::string path = (fs::path(directory) / file.at("name").string()).string();
-  std::error_code error;
-  const auto bytes = fs::file_size(path, error);
-  if (error) bad(path, "`" + path + "` is missing");
-  if (bytes != static_cast<std::uintmax_t>(file.at("bytes").non_negative())) {
-    bad(path,
+void check_file(const JsonCursor& file, const Directory& directory) {
+  const std::string name = file.at("name").string();
+  if (directory.kind_of(name) == Directory::Kind::kNothing) {
+    bad(directory.file(name), "`" + directory.file(name) + "` is missing");
+  }
+  const auto stored = InputFile::open(directory, name);
+  if (stored->size_bytes() != file.at("bytes").non_negative()) {
+    bad(stored->path(),
         fmt::format("`{}` has {} bytes, its checkpoint wrote {}",
-                    path,
-                    bytes,
+                    stored->path(),
+                    stored->size_bytes(),
                     file.at("bytes").non_negative()));
   }
-  if (digest_of_file(path, OnInterrupt::kThrow) != file.at("digest").string()) {
-    bad(path, "`" + path + "` is damaged: it does not have the digest its checkpoint wrote");
+  if (digest_of_file(*stored, OnInterrupt::kThrow) != file.at("digest").string()) {
+    bad(stored->path(),
+        "`" + stored->path() + "` is damaged: it does not have the digest its checkpoint wrote");
   }
 }
 
-CheckpointInfo read_state(const std::string& directory) {
-  const auto document = JsonDocument::load(directory + "/" + kStateFile);
-  const JsonCursor root = document->root("elixir.checkpoint", 1);
+/// What state.json says. The files that it names are checked by check_files().
+CheckpointInfo read_state(const JsonDocument& document) {
+  const JsonCursor root = document.root("elixir.checkpoint", 1);
   root.only_keys({"schema",
                   "schema_version",
                   "meta",
                   "run_id",
+                  "attempt",
                   "step",
                   "program_fingerprint",
                   "device",
@@ -238,10 +200,11 @@ CheckpointInfo read_state(const std::string& directory) {
                   "tensors",
                   "digest"});
   if (root.at("digest").string() != digest_of(root.raw())) {
-    bad(document->name(), "the document does not have its digest");
+    bad(document.name(), "the document does not have its digest");
   }
   CheckpointInfo info;
   info.run_id = root.at("run_id").string();
+  info.attempt = read_attempt(root.at("attempt"));
   info.step = root.at("step").non_negative();
   info.program_fingerprint = root.at("program_fingerprint").string();
   info.device = root.at("device").choice(program::kDeviceKinds);
@@ -261,10 +224,28 @@ CheckpointInfo read_state(const std::string& directory) {
   info.seed = static_cast<std::uint64_t>(root.at("random").at("seed").non_negative());
   info.data_format = root.at("data").at("format").string();
   info.rows_per_step = root.at("data").at("rows_per_step").non_negative();
-  const std::vector<std::string> names = names_of_files(root);
-  if (has_index(root)) static_cast<void>(read_index(root.at("tensors"), ranks_of_files(names)));
-  for (const JsonCursor& file : root.at("files").items()) check_file(file, directory);
   return info;
+}
+
+void check_files(const JsonDocument& document, const Directory& directory) {
+  const JsonCursor root = document.root();
+  const std::vector<std::string> names = names_of_files(root);
+  if (const auto index = root.nullable("tensors")) {
+    static_cast<void>(read_index(*index, ranks_of_files(names)));
+  }
+  for (const JsonCursor& file : root.at("files").items()) check_file(file, directory);
+}
+
+/// Whether it only means that this checkpoint is not what was written. What else there is must not
+/// be mistaken for damage: the newest checkpoint may be whole.
+bool is_damage(const Error& error) {
+  switch (error.info().code) {
+    case ErrorCode::kIoError:
+    case ErrorCode::kFileUnreadable:
+      return false;
+    default:
+      return exit_code_of(error.info().code) == exit_code_of(ErrorCode::kBadCheckpoint);
+  }
 }
 
 void check_stored(const StoredTensors& stored,
@@ -285,21 +266,19 @@ void check_stored(const StoredTensors& stored,
 
 }  // namespace
 
-CheckpointFile checkpoint_file(const std::string& directory, const std::string& name) {
-  const std::string path = (fs::path(directory) / name).string();
-  std::error_code error;
-  const auto bytes = fs::file_size(path, error);
-  if (error) fail_io(path, error);
-  return {name, static_cast<std::int64_t>(bytes), digest_of_file(path, OnInterrupt::kGoOn)};
+CheckpointFile checkpoint_file(const Directory& directory, const std::string& name) {
+  const auto file = InputFile::open(directory, name);
+  return {name, file->size_bytes(), digest_of_file(*file, OnInterrupt::kGoOn)};
 }
 
 ContentWriter whole_tensors(const TrainingState& state, std::function<void(double)> progress) {
-  return [&state, progress = std::move(progress)](const std::string& directory) {
+  return [&state, progress = std::move(progress)](const UnfinishedDirectory& unfinished) {
     Written written(state, progress);
     CheckpointContent content;
+    const Directory& directory = unfinished.directory();
     const auto write = [&](const char* name, const std::vector<StateTensor>& tensors) {
-      const std::string path = (fs::path(directory) / name).string();
-      write_safetensors(path, sources_of(tensors, written), {}, Overwrite::kRefuse);
+      directory.write_streamed(
+          name, Overwrite::kRefuse, safetensors_content(sources_of(tensors, written), {}));
       content.files.push_back(checkpoint_file(directory, name));
     };
     write(kModelFile, state.model);
@@ -308,105 +287,128 @@ ContentWriter whole_tensors(const TrainingState& state, std::function<void(doubl
   };
 }
 
-UnfinishedDirectory::UnfinishedDirectory(const std::string& directory, const std::string& name)
-    : path_((fs::path(directory) / (std::string(kUnfinished) + name)).string()) {
-  make_directory(directory);
-  std::error_code error;
-  fs::remove_all(path_, error);
-  fs::create_directory(path_, error);
-  if (error) fail_io(path_, error);
+UnfinishedDirectory::UnfinishedDirectory(const Directory& parent,
+                                         const std::string& name,
+                                         const std::string& attempt)
+    : parent_(parent), name_(fmt::format("{}{}-{}", kUnfinished, name, attempt)) {
+  parent.remove(name_);
+  directory_ = parent.make(name_);
 }
 
 UnfinishedDirectory::~UnfinishedDirectory() {
-  std::error_code ignored;
-  if (!leaves_) fs::remove_all(path_, ignored);
+  if (leaves_) return;
+  try {
+    parent_.remove(name_);
+  } catch (const Error&) {  // remove_leftovers() will find it
+  }
 }
 
-std::string write_checkpoint(const std::string& directory,
+std::string write_checkpoint(const Directory& checkpoints,
                              const CheckpointInfo& info,
                              const ContentWriter& write_content,
                              int keep,
                              const Json& meta) {
-  const fs::path root(directory);
   const std::string name = name_of_step(info.step);
-  UnfinishedDirectory unfinished(directory, name);
+  UnfinishedDirectory unfinished(checkpoints, name, info.attempt.id);
   try {
-    const CheckpointContent content = write_content(unfinished.path());
+    const CheckpointContent content = write_content(unfinished);
     // Last, so that a directory with it has all files.
-    write_file(unfinished.path() + "/" + kStateFile,
-               dump(state_document(info, content, meta)),
-               Overwrite::kRefuse);
-    sync_directory(unfinished.path());
-    // Replaces a damaged checkpoint of the same step (the run was resumed from an older one).
-    if (fs::exists(root / name)) remove_checkpoint(root, name);
-    fs::rename(unfinished.path(), root / name);
+    unfinished.directory().write(
+        kStateFile, dump(state_document(info, content, meta)), Overwrite::kRefuse);
+    unfinished.directory().sync();
+    checkpoints.rename(unfinished.name(), name);
     unfinished.leave();
-    sync_directory(directory);
-  } catch (const fs::filesystem_error& failure) {
-    fail_io(unfinished.path(), failure.code());
+    checkpoints.sync();
   } catch (const Error& failure) {
     if (failure.info().code == ErrorCode::kRankLost) unfinished.leave();
     throw;
   }
-  std::vector<std::string> all = finished(directory);
-  // Those of later steps are damaged, or the run would have gone on from there: they do not count.
+  std::vector<std::string> all = finished(checkpoints);
+  // Nobody goes on from those of later steps: they do not count.
   std::erase_if(all, [&](const std::string& each) { return step_of(each) > info.step; });
   for (std::size_t i = static_cast<std::size_t>(std::max(1, keep)); i < all.size(); ++i) {
-    remove_checkpoint(root, all[i]);
+    remove_checkpoint(checkpoints, all[i]);
   }
-  return (root / name).string();
+  return checkpoints.file(name);
 }
 
-std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory,
-                                                 const std::string& run_id) {
+Directory open_checkpoint(const Directory& checkpoints, const std::string& name) {
+  std::optional<Directory> found = checkpoints.find(name);
+  if (!found) bad(checkpoints.file(name), "`" + checkpoints.file(name) + "` is missing");
+  return std::move(*found);
+}
+
+std::optional<FoundCheckpoint> newest_checkpoint(const Directory& checkpoints,
+                                                 const RunIdentity& run) {
   FoundCheckpoint found;
-  const std::vector<std::string> names = finished(directory);
+  const std::vector<std::string> names = finished(checkpoints);
   for (const std::string& name : names) {
-    found.path = (fs::path(directory) / name).string();
+    found.name = name;
+    found.path = checkpoints.file(name);
     try {
-      found.info = read_state(found.path);
+      const Directory directory = open_checkpoint(checkpoints, name);
+      const auto document = load_state(directory);
+      found.info = read_state(*document);
+      if (found.info.run_id != run.run_id) {
+        throw file_error(
+            ErrorCode::kMixedRuns, found.path, "checkpoint `{}` is of another run", found.path)
+            .help("put each run's files into a directory of its own");
+      }
+      if (!is_on_branch(run.attempts, found.info.attempt, found.info.step)) {
+        found.rejected.push_back("checkpoint of an abandoned branch not used: " + name);
+        continue;
+      }
+      if (name_of_step(found.info.step) != name) {
+        bad(found.path, fmt::format("it is of step {}", found.info.step));
+      }
+      check_files(*document, directory);
     } catch (const Error& failure) {
-      if (failure.info().code == ErrorCode::kIoError) throw;
-      found.rejected.push_back(fmt::format("{}: {}", name, failure.info().message));
+      if (failure.info().code == ErrorCode::kMixedRuns) throw;
+      if (!is_damage(failure)) {
+        throw Error(failure)
+            .note("an older checkpoint is not taken instead, because this one may be whole")
+            .help("make it readable, or take {} away to go on from the one before it", found.path);
+      }
+      found.rejected.push_back(
+          fmt::format("damaged checkpoint not used: {}: {}", name, failure.info().message));
       continue;
-    }
-    if (found.info.run_id != run_id) {
-      throw file_error(
-          ErrorCode::kMixedRuns, found.path, "checkpoint `{}` is of another run", found.path)
-          .help("put each run's files into a directory of its own");
     }
     return found;
   }
   if (names.empty()) return std::nullopt;
-  bad(directory, "every checkpoint is damaged", found.rejected);
+  bad(checkpoints.path(), "there is no checkpoint to go on from", found.rejected);
 }
 
-void check_tensors(const std::string& path, const std::vector<StateShard>& shards) {
-  check_stored(StoredTensors::open(path), path, shards);
+std::vector<std::string> set_aside(const Directory& checkpoints,
+                                   std::int64_t step,
+                                   const std::string& attempt) {
+  std::vector<std::string> moved;
+  for (const std::string& name : finished(checkpoints)) {
+    if (step_of(name) <= step) continue;
+    constexpr std::size_t kShown = 8;
+    moved.push_back(fmt::format("{}.before-{}", name, attempt.substr(0, kShown)));
+    checkpoints.rename(name, moved.back());
+  }
+  if (!moved.empty()) checkpoints.sync();
+  return moved;
 }
 
-void restore_checkpoint(const std::string& path, const std::vector<StateShard>& shards) {
-  const StoredTensors stored = StoredTensors::open(path);
-  check_stored(stored, path, shards);
+void check_tensors(const Directory& checkpoint, const std::vector<StateShard>& shards) {
+  check_stored(StoredTensors::open(checkpoint), checkpoint.path(), shards);
+}
+
+void restore_checkpoint(const Directory& checkpoint, const std::vector<StateShard>& shards) {
+  const StoredTensors stored = StoredTensors::open(checkpoint);
+  check_stored(stored, checkpoint.path(), shards);
   for (const StateShard& shard : shards) {
     throw_if_interrupted();
     shard.write(stored.read(*stored.find(shard.name), shard.strides, shard.needed));
   }
 }
 
-void remove_leftovers(const std::string& directory) {
-  std::vector<fs::path> leftovers;
-  std::error_code error;
-  for (fs::directory_iterator walk(directory, error), end; !error && walk != end;
-       walk.increment(error)) {
-    const std::string name = walk->path().filename().string();
-    if (name.rfind(kUnfinished, 0) == 0 || name.rfind(kRemoved, 0) == 0) {
-      leftovers.push_back(walk->path());
-    }
-  }
-  for (const fs::path& path : leftovers) {
-    fs::remove_all(path, error);
-    if (error) fail_io(path.string(), error);
+void remove_leftovers(const Directory& checkpoints) {
+  for (const std::string& name : checkpoints.names()) {
+    if (name.rfind(kUnfinished, 0) == 0 || name.rfind(kRemoved, 0) == 0) checkpoints.remove(name);
   }
 }
 

@@ -29,9 +29,12 @@ void check_threads(int threads) {
 constexpr std::size_t kShownDigits = 12;
 
 /// A program of another batch, for example, has the same state.
-void check_same_state(const FoundCheckpoint& found, const RunInputs& inputs) {
+void check_same_state(const FoundCheckpoint& found,
+                      const Directory& checkpoints,
+                      const RunInputs& inputs) {
   try {
-    check_tensors(found.path, described_state(inputs.captured.program, inputs.plan));
+    check_tensors(open_checkpoint(checkpoints, found.name),
+                  described_state(inputs.captured.program, inputs.plan));
   } catch (const Error& error) {
     if (error.info().code != ErrorCode::kBadCheckpoint) throw;
     throw Error(ErrorCode::kPlanOfAnotherProgram,
@@ -46,19 +49,19 @@ void check_same_state(const FoundCheckpoint& found, const RunInputs& inputs) {
 }  // namespace
 
 std::optional<FoundCheckpoint> find_resume_point(
-    const std::string& checkpoints_directory,
-    const std::string& run_id,
+    const Directory& checkpoints,
+    const RunIdentity& run,
     const RunInputs& inputs,
     const std::function<void(const std::string&)>& warn) {
-  std::optional<FoundCheckpoint> found = newest_checkpoint(checkpoints_directory, run_id);
+  std::optional<FoundCheckpoint> found = newest_checkpoint(checkpoints, run);
   if (!found) return std::nullopt;
   const CheckpointInfo& info = found->info;
   check_threads(info.cpu_threads);
   for (const std::string& rejected : found->rejected) {
-    warn("damaged checkpoint not used: " + rejected);
+    warn(rejected);
   }
   if (info.program_fingerprint != inputs.fingerprint) {
-    check_same_state(*found, inputs);
+    check_same_state(*found, checkpoints, inputs);
     warn(fmt::format(
         "the checkpoint is of program {}, this run of {}, with the same parameters: its "
         "steps differ from here on",

@@ -2,9 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "train/run/run_checkpoints.h"
 
-#include <filesystem>
 #include <string>
-#include <system_error>
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -34,6 +32,7 @@ void RunCheckpoints::write(LedTrainer& trainer, const std::function<void(double)
   directory_.check_present();
   CheckpointInfo info;
   info.run_id = directory_.run_id();
+  info.attempt = directory_.attempt();
   info.step = trainer.steps_done();
   info.program_fingerprint = inputs_.fingerprint;
   info.device = inputs_.device;
@@ -43,8 +42,8 @@ void RunCheckpoints::write(LedTrainer& trainer, const std::function<void(double)
   info.data_format = name_of(inputs_.data_format);
   info.rows_per_step = inputs_.rows_per_step();
   const TrainingState whole = training_state_of(trainer);
-  const ContentWriter shards = [&](const std::string& directory) {
-    return trainer.save_shards(directory, progress);
+  const ContentWriter shards = [&](const UnfinishedDirectory& unfinished) {
+    return trainer.save_shards(directory_.checkpoints(), unfinished.name(), progress);
   };
   write_checkpoint(directory_.checkpoints(),
                    info,
@@ -55,10 +54,10 @@ void RunCheckpoints::write(LedTrainer& trainer, const std::function<void(double)
 }
 
 void RunCheckpoints::note_newest(Error& error) const {
-  std::error_code ignored;
-  const std::string path = directory_.checkpoints();
-  if (!newest_step_ || !std::filesystem::is_directory(path, ignored)) return;
-  error.note(fmt::format("the checkpoint of step {} stays in {}", *newest_step_, path));
+  const Directory& checkpoints = directory_.checkpoints();
+  if (!newest_step_ || !checkpoints.is_in_place()) return;
+  error.note(
+      fmt::format("the checkpoint of step {} stays in {}", *newest_step_, checkpoints.path()));
 }
 
 }  // namespace elixir::train

@@ -3,22 +3,22 @@
 #include "train/run/run_directory.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/file_error.h"
+#include "core/log.h"
+#include "train/run/checkpoint.h"
 #include "train/run/ranks/last_tasks.h"
 
 namespace elixir::train {
@@ -26,38 +26,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using Kind = Directory::Kind;
+
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kCheckpoints = "checkpoints";
 constexpr const char* kFiles[] = {
-    "config.json", kMetrics, "summary.json", "trace.json", kCheckpoints, kLastTasks};
+    kConfigFile, kMetrics, "summary.json", "trace.json", kCheckpoints, kLastTasks};
 
-/// Whether `name` is a temporary name of files.h: TARGET.tmp-PID-COUNT.
-bool is_temporary_of(const std::string& name, const std::string& target) {
-  const std::string prefix = target + ".tmp-";
-  return name.compare(0, prefix.size(), prefix) == 0 &&
-         name.find_first_not_of("0123456789-", prefix.size()) == std::string::npos;
-}
-
-bool holds_nothing(const std::string& path) {
-  std::error_code error;
-  for (fs::directory_iterator walk(path, error), end; !error && walk != end;
-       walk.increment(error)) {
-    const std::string name = walk->path().filename().string();
-    // What a process leaves when it is killed before it has written its config.json.
-    const bool leftover =
-        name == RunLock::kFile || is_temporary_of(name, "config.json") ||
-        (name == kCheckpoints && fs::is_directory(walk->path()) && fs::is_empty(walk->path()));
-    if (!leftover) return false;
-  }
-  return true;
-}
-
-Error cannot_make(const std::string& path, const std::error_code& error) {
-  return file_error(ErrorCode::kOutputUnwritable,
-                    path,
-                    "cannot make run directory `{}`: {}",
-                    path,
-                    error.message());
+bool holds_nothing(const Directory& directory) {
+  // What a process leaves when it is killed before it has written its config.json.
+  const std::vector<std::string> names = directory.names();
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    if (name == kCheckpoints && directory.kind_of(name) == Kind::kDirectory) {
+      return directory.find(name)->names().empty();
+    }
+    return name == RunLock::kFile || name == RunLock::kRanksFile ||
+           is_temporary_of(name, kConfigFile);
+  });
 }
 
 /// The parent directory; "." for a plain name. "." and a root are their own parents.
@@ -67,54 +52,17 @@ fs::path parent_of(const fs::path& path) {
   return normal.has_parent_path() ? normal.parent_path() : fs::path(".");
 }
 
-void make_parents(const std::string& path) {
-  const fs::path parents = fs::path(path).parent_path();
-  std::error_code error;
-  if (!parents.empty()) fs::create_directories(parents, error);
-  if (error) {
-    throw file_error(ErrorCode::kOutputUnwritable,
-                     path,
-                     "cannot make the folders of `{}`: {}",
-                     path,
-                     error.message());
-  }
-}
-
-bool is_run(const std::string& path) {
-  std::error_code error;
-  return fs::is_regular_file(path + "/config.json", error);
-}
-
-std::string draw_run_id() {
-  std::array<unsigned char, 16> bytes{};
-  require(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
-          "the system gives no random bytes");
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-void make_checkpoints(const std::string& path) {
-  const std::string directory = path + "/" + kCheckpoints;
-  std::error_code error;
-  fs::create_directory(directory, error);
-  if (error) {
-    const bool full = error == std::errc::no_space_on_device;
-    throw file_error(full ? ErrorCode::kDiskFull : ErrorCode::kOutputUnwritable,
-                     directory,
-                     "cannot make directory `{}`: {}",
-                     directory,
-                     error.message());
-  }
-  sync_directory(path);
-}
-
-void check_unused(const std::string& path, Overwrite overwrite) {
-  if (overwrite == Overwrite::kAllow || holds_nothing(path)) return;
+void check_unused(const Directory& directory, Overwrite overwrite) {
+  if (overwrite == Overwrite::kAllow || holds_nothing(directory)) return;
   std::vector<std::string> help;
-  if (is_run(path)) help.push_back("go on with that run by --resume " + path);
+  if (directory.kind_of(kConfigFile) == Kind::kFile) {
+    help.push_back("go on with that run by --resume " + directory.path());
+  }
   help.emplace_back("replace a run's files in it by --force, or choose another with -o");
-  throw file_error(ErrorCode::kOutputExists, path, "run directory `{}` is not empty", path)
+  throw file_error(ErrorCode::kOutputExists,
+                   directory.path(),
+                   "run directory `{}` is not empty",
+                   directory.path())
       .help(std::move(help));
 }
 
@@ -132,42 +80,21 @@ void check_writable(const fs::path& directory) {
   }
 }
 
+/// nullopt: it is not whole. It may be hostile too.
+std::optional<Json> parsed_line(std::string line) {
+  try {
+    return JsonDocument::parse(std::move(line), kMetrics)->root().raw();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
-void remove_abandoned(const std::string& path) {
-  const fs::path target(path);
-  const fs::path directory = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator walk(directory, error), end; !error && walk != end;
-       walk.increment(error)) {
-    if (is_temporary_of(walk->path().filename().string(), target.filename().string())) {
-      found.push_back(walk->path());
-    }
-  }
-  for (const fs::path& each : found) fs::remove(each, error);
-}
-
-RunDirectory::RunDirectory(std::string path, RunLock lock)
-    : path_(std::move(path)), lock_(std::move(lock)) {
-  struct stat status {};
-  if (::stat(path_.c_str(), &status) != 0) fail_gone(path_, "was removed");
-  device_ = status.st_dev;
-  inode_ = status.st_ino;
-}
-
-RunDirectory::RunDirectory(RunDirectory&& other) noexcept
-    : path_(std::move(other.path_)),
-      run_id_(std::move(other.run_id_)),
-      lock_(std::move(other.lock_)),
-      begun_(other.begun_),
-      device_(other.device_),
-      inode_(other.inode_),
-      metrics_(std::exchange(other.metrics_, -1)) {}
-
-RunDirectory::~RunDirectory() {
-  if (metrics_ >= 0) ::close(metrics_);
-}
+RunDirectory::RunDirectory(Directory directory, std::string attempt)
+    : directory_(std::move(directory)),
+      attempt_{std::move(attempt), std::nullopt},
+      lock_(RunLock::lead(directory_, attempt_.id)) {}
 
 std::vector<std::string> RunDirectory::files_of(const std::string& path) {
   std::vector<std::string> files;
@@ -180,7 +107,11 @@ void RunDirectory::check(const std::string& path, Overwrite overwrite) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
     if (error && error != std::errc::no_such_file_or_directory) {
-      throw cannot_make(path, error);
+      throw file_error(ErrorCode::kOutputUnwritable,
+                       path,
+                       "cannot make run directory `{}`: {}",
+                       path,
+                       error.message());
     }
     fs::path parent = parent_of(path);
     while (fs::status(parent, error).type() == fs::file_type::not_found &&
@@ -194,164 +125,129 @@ void RunDirectory::check(const std::string& path, Overwrite overwrite) {
     throw file_error(ErrorCode::kOutputExists, path, "`{}` exists and is not a directory", path);
   }
   check_writable(path);
-  RunLock::check_free(path);
-  check_unused(path, overwrite);
+  const Directory directory = Directory::open(path);
+  RunLock::check_free(directory);
+  check_unused(directory, overwrite);
 }
 
 RunDirectory RunDirectory::create(const std::string& path, Overwrite overwrite) {
   check(path, overwrite);
-  make_parents(path);
-  std::error_code error;
-  const bool made = fs::create_directory(path, error);
-  if (error) {
-    throw cannot_make(path, error);
-  }
-  if (made) {
-    const fs::path parent = fs::absolute(path).lexically_normal().parent_path();
-    sync_directory(parent.empty() ? "." : parent.string());
-  }
-  RunDirectory directory(path, RunLock::acquire(path));
-  check_unused(path, overwrite);  // again, because another process may have used it meanwhile
-  directory.run_id_ = draw_run_id();
+  make_directories(path);
+  RunDirectory run(Directory::open(path), draw_id());
+  check_unused(run.directory_, overwrite);  // again, because another process may have used it
+  run.identity_.run_id = draw_id();
   for (const char* name : kFiles) {
-    remove_abandoned(directory.file(name));
-    fs::remove_all(directory.file(name), error);
-    if (error) {
-      throw file_error(ErrorCode::kOutputUnwritable,
-                       path,
-                       "cannot remove `{}`: {}",
-                       directory.file(name),
-                       error.message());
-    }
+    run.directory_.remove_abandoned(name);
+    run.directory_.remove(name);
   }
   try {
-    make_checkpoints(path);
+    run.checkpoints_ = run.directory_.make(kCheckpoints);
   } catch (...) {
-    directory.abandon();
+    run.abandon();
     throw;
   }
-  return directory;
-}
-
-void RunDirectory::check_run(const std::string& path) {
-  if (is_run(path)) return;
-  throw file_error(
-      ErrorCode::kFileNotFound, path, "`{}` is not a run directory: no config.json", path)
-      .help("pass the directory that an earlier elixir-train wrote (-o)");
+  return run;
 }
 
 RunDirectory RunDirectory::open(const std::string& path) {
-  check_run(path);
+  Directory directory = Directory::open(path);
+  static_cast<void>(read_config(directory));  // before a lock file is made in what is no run
   check_writable(path);
-  RunDirectory directory(path, RunLock::acquire(path));
-  directory.begun_ = true;
-  directory.run_id_ = JsonDocument::load(directory.file("config.json"))
-                          ->root("elixir.config", 1)
-                          .at("run_id")
-                          .string();
-  for (const char* name : kFiles) remove_abandoned(directory.file(name));
-  std::error_code error;
-  if (!fs::is_directory(directory.checkpoints(), error)) make_checkpoints(path);
-  return directory;
+  RunDirectory run(std::move(directory), draw_id());
+  run.begun_ = true;
+  run.identity_ = read_config(run.directory_).identity;
+  for (const char* name : kFiles) run.directory_.remove_abandoned(name);
+  run.checkpoints_ = run.directory_.make(kCheckpoints);
+  remove_leftovers(*run.checkpoints_);
+  return run;
 }
 
 void RunDirectory::abandon() {
   if (begun_) return;
-  std::error_code ignored;
-  fs::remove(checkpoints(), ignored);
-  fs::remove(file(RunLock::kFile), ignored);
-  fs::remove(path_, ignored);
+  // Only if they are empty, and still the same.
+  ::unlinkat(directory_.descriptor(), kCheckpoints, AT_REMOVEDIR);
+  for (const char* name : {RunLock::kFile, RunLock::kRanksFile}) {
+    ::unlinkat(directory_.descriptor(), name, 0);
+  }
+  if (directory_.is_in_place()) ::rmdir(path().c_str());
 }
 
 void RunDirectory::check_present() const {
-  struct stat status {};
-  const auto is_directory = [&](const std::string& path) {
-    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  };
-  if (!is_directory(path_)) fail_gone(path_, "was removed");
-  if (status.st_dev != device_ || status.st_ino != inode_) fail_gone(path_, "was replaced");
-  if (!is_directory(checkpoints())) {
-    // The run may have gone since the first question.
-    if (!is_directory(path_)) fail_gone(path_, "was removed");
-    fail_gone(checkpoints(), "was removed or replaced");
+  if (!directory_.is_in_place()) {
+    std::error_code ignored;
+    fail_gone(path(), fs::exists(path(), ignored) ? "was replaced" : "was removed");
   }
-  if (metrics_ >= 0 && (::fstat(metrics_, &status) != 0 || status.st_nlink == 0)) {
-    fail_gone(file(kMetrics), "was removed");
+  if (!checkpoints_->is_in_place()) {
+    fail_gone(checkpoints_->path(), "was removed or replaced");
+  }
+  struct stat status {};
+  if (metrics_.is_open() && (::fstat(metrics_.get(), &status) != 0 || status.st_nlink == 0)) {
+    fail_gone(directory_.file(kMetrics), "was removed");
   }
 }
 
 void RunDirectory::write(const std::string& name, std::string_view bytes) const {
-  write_file(file(name), bytes, Overwrite::kAllow);
+  directory_.write(name, bytes, Overwrite::kAllow);
 }
 
-void RunDirectory::write_config(const Json& meta,
-                                const std::string& program_fingerprint,
-                                const Json& choices) {
-  Json config = Json::object();
-  config["schema"] = "elixir.config";
-  config["schema_version"] = kSchemaVersion;
-  config["meta"] = meta;
-  config["run_id"] = run_id_;
-  config["program_fingerprint"] = program_fingerprint;
-  config["options"] = choices;
+void RunDirectory::begin(const std::optional<Attempt::Parent>& from,
+                         const std::string& program_fingerprint,
+                         const RunChoices& choices,
+                         const Json& meta) {
+  const std::int64_t step = from ? from->step : 0;
+  const std::optional<std::string> metrics = metrics_until(step);
+  attempt_.parent = from;
+  identity_.attempts.push_back(attempt_);
   try {
-    write("config.json", dump(config));
+    write(kConfigFile, dump(config_document(identity_, program_fingerprint, choices, meta)));
   } catch (const Error&) {
     abandon();
     throw;
   }
   begun_ = true;
+  // From here on a killed attempt is in config.json, so that what follows is done by the next one.
+  metrics_.close();
+  if (metrics) write(kMetrics, *metrics);
+  for (const std::string& moved : set_aside(*checkpoints_, step, attempt_.id)) {
+    log::info(fmt::format("{} is no longer used, and stays as {}",
+                          moved.substr(0, moved.find('.')),
+                          checkpoints_->file(moved)));
+  }
 }
 
 void RunDirectory::append_metrics(const Json& line) {
   check_present();
-  const std::string path = file(kMetrics);
-  if (metrics_ < 0) {
-    metrics_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (!metrics_.is_open()) {
+    metrics_ = directory_.open_to_change(kMetrics, O_WRONLY | O_APPEND);
   }
   Json whole = Json::object();
-  whole["run_id"] = run_id_;
+  whole["run_id"] = run_id();
   whole.update(line);
   const std::string text = whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  std::string_view rest = text;
-  while (metrics_ >= 0 && !rest.empty()) {
-    const ssize_t written = ::write(metrics_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) break;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (rest.empty()) return;
-  const int error = errno;
-  const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  throw file_error(full ? ErrorCode::kDiskFull : ErrorCode::kIoError,
-                   path,
-                   "cannot append to `{}`: {}",
-                   path,
-                   std::strerror(error));
+  write_all(metrics_, directory_.file(kMetrics), [&](const Sink& sink) { sink(text); });
 }
 
-void RunDirectory::cut_metrics(std::int64_t step) {
-  const std::string path = file(kMetrics);
-  std::error_code error;
-  if (!fs::exists(path, error)) return;
-  if (metrics_ >= 0) ::close(std::exchange(metrics_, -1));
-  const std::string text = read_file(path);
+std::optional<std::string> RunDirectory::metrics_until(std::int64_t step) const {
+  if (directory_.kind_of(kMetrics) == Kind::kNothing) return std::nullopt;
+  const std::string path = directory_.file(kMetrics);
+  const std::string text = directory_.read(kMetrics);
   std::string kept;
   std::size_t begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
     const std::string line = text.substr(begin, end - begin);
     begin = end + 1;
-    const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!parsed.is_object() || !parsed.contains("step") || !parsed["step"].is_number_integer()) {
+    const std::optional<Json> parsed = parsed_line(line);
+    if (!parsed || !parsed->is_object() || !parsed->contains("step") ||
+        !(*parsed)["step"].is_number_integer()) {
       continue;
     }
-    if (parsed.value("run_id", Json()) != Json(run_id_)) {
+    if (parsed->value("run_id", Json()) != Json(run_id())) {
       throw file_error(ErrorCode::kMixedRuns, path, "`{}` has lines of another run", path)
           .help("put each run's files into a directory of its own");
     }
-    if (parsed["step"].get<std::int64_t>() <= step) kept += line + "\n";
+    if ((*parsed)["step"].get<std::int64_t>() <= step) kept += line + "\n";
   }
-  write_file(path, kept, Overwrite::kAllow);
+  return kept;
 }
 
 }  // namespace elixir::train

@@ -6,21 +6,22 @@
 // summary.json and trace.json. Whole files are written atomically. A kill may truncate the last
 // metrics line, and readers skip such a line.
 //
-// One process owns the directory while it has this object (RUN/lock). Every file names its run, so
-// files of two runs are never mixed.
+// One process owns the directory while it has this object (run_lock.h). It holds the directory
+// open, and follows no link in it: whoever packed it may have put anything there. Every file names
+// its run, so files of two runs are never mixed.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/files.h"
+#include "core/directory.h"
 #include "core/json.h"
+#include "train/run/attempts.h"
+#include "train/run/run_config.h"
 #include "train/run/run_lock.h"
 
 namespace elixir::train {
-
-/// Removes temporary files that a killed process left beside `path` (core/files.h).
-void remove_abandoned(const std::string& path);
 
 class RunDirectory {
  public:
@@ -34,45 +35,54 @@ class RunDirectory {
   /// first removes the files of an older run. Throws the same errors, and then leaves nothing
   /// behind.
   static RunDirectory create(const std::string& path, Overwrite overwrite);
-  /// Throws kFileNotFound when there is no config.json. Neither locks nor writes.
-  static void check_run(const std::string& path);
-  /// Opens a run to continue it: locks it and removes abandoned temporary files. Throws
+  /// Opens a run to continue it: locks it and removes what a killed process left. Throws
   /// kFileNotFound when there is no config.json, kRunInUse, kOutputUnwritable, kJson….
   static RunDirectory open(const std::string& path);
 
-  RunDirectory(RunDirectory&& other) noexcept;
+  RunDirectory(RunDirectory&&) noexcept = default;
   RunDirectory& operator=(RunDirectory&&) = delete;
-  ~RunDirectory();
+  ~RunDirectory() = default;
 
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-  [[nodiscard]] std::string checkpoints() const { return file("checkpoints"); }
-  /// 32 hex digits, chosen at random by create().
-  [[nodiscard]] const std::string& run_id() const { return run_id_; }
+  [[nodiscard]] const Directory& directory() const { return directory_; }
+  [[nodiscard]] const Directory& checkpoints() const { return *checkpoints_; }
+  [[nodiscard]] const std::string& path() const { return directory_.path(); }
+  [[nodiscard]] const std::string& run_id() const { return identity_.run_id; }
+  /// Of the run. This process's own attempt is among its attempts from begin() on.
+  [[nodiscard]] const RunIdentity& identity() const { return identity_; }
+  /// That of this process.
+  [[nodiscard]] const Attempt& attempt() const { return attempt_; }
 
   /// Throws kIoError when the directory, checkpoints/ or metrics.jsonl was removed or replaced.
   /// Cheap enough to call every step.
   void check_present() const;
   void write(const std::string& name, std::string_view bytes) const;
-  /// Writes config.json: the run's identity, and `choices` as its options. If that fails for a new
-  /// run, the directory is removed (an older run's notes stay).
-  void write_config(const Json& meta, const std::string& program_fingerprint, const Json& choices);
+  /// Begins this attempt: at the first step, or behind checkpoint `from`. Writes config.json, and
+  /// cuts metrics.jsonl back to that step. Checkpoints of later steps, which are damaged or of a
+  /// branch that nobody goes on with, get other names. Throws kMixedRuns when metrics.jsonl has a
+  /// line of another run; then nothing is changed. If it fails for a new run, the directory is
+  /// removed (an older run's notes stay).
+  void begin(const std::optional<Attempt::Parent>& from,
+             const std::string& program_fingerprint,
+             const RunChoices& choices,
+             const Json& meta);
   /// Appends one line, starting with the run's id. Throws kDiskFull, kIoError; also as
   /// check_present().
   void append_metrics(const Json& line);
-  /// Removes every line after `step`, and a truncated last line. Throws kMixedRuns when a line is
-  /// of another run.
-  void cut_metrics(std::int64_t step);
   /// Removes the directory, unless the run has begun.
   void abandon();
 
  private:
-  RunDirectory(std::string path, RunLock lock);
-  std::string path_, run_id_;
+  RunDirectory(Directory directory, std::string attempt);
+  /// The lines of metrics.jsonl up to `step`; nullopt: there is no such file.
+  [[nodiscard]] std::optional<std::string> metrics_until(std::int64_t step) const;
+
+  Directory directory_;
+  Attempt attempt_;
   RunLock lock_;
+  std::optional<Directory> checkpoints_;
+  RunIdentity identity_;
   bool begun_ = false;  ///< config.json exists
-  std::uint64_t device_ = 0, inode_ = 0;
-  int metrics_ = -1;
+  Descriptor metrics_;
 };
 
 }  // namespace elixir::train

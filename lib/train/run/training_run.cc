@@ -23,43 +23,44 @@ bool times_tasks(std::int64_t step, const StepRange& run) {
 
 TrainingRun::TrainingRun(const RunInputs& inputs,
                          RunOptions options,
-                         const std::optional<FoundCheckpoint>& from,
+                         std::optional<FoundCheckpoint> from,
                          RunObserver& observer)
-    : inputs_(inputs), options_(std::move(options)), observer_(observer) {
-  fill(from);
+    : inputs_(inputs), options_(std::move(options)), from_(std::move(from)), observer_(observer) {
+  fill();
   if (inputs_.held_out) trainer_->prepare_evaluation();
-  if (from) {
-    trainer_->restore(from->path);
-    trainer_->set_steps_done(from->info.step);
-    result_.checkpoint_step = from->info.step;
-  }
 }
 
-void TrainingRun::fill(const std::optional<FoundCheckpoint>& from) {
+void TrainingRun::fill() {
   runtime::TrainerOptions wanted = trainer_options(inputs_, options_);
-  if (from) wanted.cpu_threads = from->info.cpu_threads;
+  if (from_) wanted.cpu_threads = from_->info.cpu_threads;
   wanted.on_fill = [this](double done_fraction, const std::string& parameter) {
     observer_.filling(done_fraction, parameter);
   };
   runtime::TensorSource source = inputs_.weights;
-  if (from) source = without_checkpointed(inputs_.captured.program, std::move(source));
-  trainer_.emplace(inputs_, std::move(wanted), from.has_value(), [&](const std::string& name) {
+  if (from_) source = without_checkpointed(inputs_.captured.program, std::move(source));
+  trainer_.emplace(inputs_, std::move(wanted), from_.has_value(), [&](const std::string& name) {
     throw_if_interrupted();
     return source(name);
   });
   observer_.filled();
 }
 
-void TrainingRun::begin(RunDirectory& directory, const Json& choices) {
+void TrainingRun::begin(RunDirectory& directory, const RunChoices& choices) {
   directory_ = &directory;
   try {
-    trainer_->check_shared(directory.checkpoints());
+    trainer_->join(directory);
   } catch (const Error&) {
     directory.abandon();
     throw;
   }
-  directory.cut_metrics(trainer_->steps_done());
-  directory.write_config(make_meta(options_.tool, options_.argv), inputs_.fingerprint, choices);
+  std::optional<Attempt::Parent> parent;
+  if (from_) {
+    trainer_->restore(directory.checkpoints(), from_->name);
+    trainer_->set_steps_done(from_->info.step);
+    result_.checkpoint_step = from_->info.step;
+    parent = {from_->info.attempt.id, from_->info.step};
+  }
+  directory.begin(parent, inputs_.fingerprint, choices, make_meta(options_.tool, options_.argv));
   checkpoints_.emplace(directory, inputs_, options_, result_.checkpoint_step);
 }
 

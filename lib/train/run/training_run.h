@@ -52,19 +52,19 @@ struct StepRange {
 
 class TrainingRun {
  public:
-  /// Creates and fills the trainer, from checkpoint `from` or with the first weights. Writes
-  /// nothing. The references must stay valid for the life of this object. Throws the errors of
-  /// Trainer's constructor and of restore_checkpoint(). An interrupt throws Interrupted.
+  /// Creates the trainer, and fills it with the first weights unless begin() restores checkpoint
+  /// `from`. Writes nothing. The references must stay valid for the life of this object. Throws the
+  /// errors of Trainer's constructor. An interrupt throws Interrupted.
   TrainingRun(const RunInputs& inputs,
               RunOptions options,
-              const std::optional<FoundCheckpoint>& from,
+              std::optional<FoundCheckpoint> from,
               RunObserver& observer);
 
-  /// Call this once, before train(). Throws kOutputUnwritable when a rank does not see `directory`.
-  /// Writes config.json with `choices` as its options, and removes
-  /// metrics of steps that will run again. `directory` must outlive this object. If it
-  /// fails in a new directory, that directory is removed.
-  void begin(RunDirectory& directory, const Json& choices);
+  /// Call this once, before train(). Restores the checkpoint, of `directory`, and begins an attempt
+  /// there (RunDirectory::begin()). Throws kOutputUnwritable when a rank does not see `directory`,
+  /// and the errors of restore_checkpoint(). `directory` must outlive this object. If it fails in a
+  /// new directory, that directory is removed.
+  void begin(RunDirectory& directory, const RunChoices& choices);
   /// Runs all remaining steps. Throws the errors of Trainer::step(), write_checkpoint() and
   /// RunDirectory::append_metrics(). They name the checkpoint that remains.
   RunResult train();
@@ -79,7 +79,7 @@ class TrainingRun {
   [[nodiscard]] LedTrainer& trainer() { return *trainer_; }
 
  private:
-  void fill(const std::optional<FoundCheckpoint>& from);
+  void fill();
   struct StartedStep {
     double learning_rate = 0;
     runtime::PendingStep pending;
@@ -92,6 +92,7 @@ class TrainingRun {
 
   const RunInputs& inputs_;
   RunOptions options_;
+  std::optional<FoundCheckpoint> from_;
   RunObserver& observer_;
   std::optional<LedTrainer> trainer_;
   RunDirectory* directory_ = nullptr;

@@ -212,8 +212,13 @@ void check_coverage(const std::vector<SafetensorsEntry>& entries,
 }  // namespace
 
 std::shared_ptr<const Safetensors> Safetensors::open(const std::string& path) {
+  return open(InputFile::open(path));
+}
+
+std::shared_ptr<const Safetensors> Safetensors::open(std::shared_ptr<const InputFile> file) {
   auto result = std::make_shared<Safetensors>();
-  result->file_ = InputFile::open(path);
+  result->file_ = std::move(file);
+  const std::string& path = result->file_->path();
   std::string header = read_header(*result->file_);
   const std::int64_t data_begin = kLengthBytes + static_cast<std::int64_t>(header.size());
   const std::int64_t file_bytes = result->file_->size_bytes();
@@ -289,10 +294,8 @@ void Safetensors::read_elements(const SafetensorsEntry& entry,
   file_->read(entry.offset_bytes + first * width, into.mutable_data_ptr(), into.nbytes());
 }
 
-void write_safetensors(const std::string& path,
-                       std::vector<SafetensorsSource> tensors,
-                       const std::map<std::string, std::string>& metadata,
-                       Overwrite overwrite) {
+std::function<void(const Sink&)> safetensors_content(
+    std::vector<SafetensorsSource> tensors, const std::map<std::string, std::string>& metadata) {
   std::stable_sort(
       tensors.begin(), tensors.end(), [](const SafetensorsSource& a, const SafetensorsSource& b) {
         const auto wide_a = program::element_bytes(a.dtype);
@@ -313,7 +316,7 @@ void write_safetensors(const std::string& path,
   }
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.append(static_cast<std::size_t>(round_up(std::int64_t(text.size()), 8)) - text.size(), ' ');
-  write_file_streamed(path, overwrite, [&](const Sink& sink) {
+  return [text = std::move(text), tensors = std::move(tensors)](const Sink& sink) {
     const std::uint64_t header_bytes = text.size();
     sink({reinterpret_cast<const char*>(&header_bytes), 8});
     sink(text);
@@ -329,7 +332,14 @@ void write_safetensors(const std::string& path,
         rest.remove_prefix(piece.size());
       }
     }
-  });
+  };
+}
+
+void write_safetensors(const std::string& path,
+                       std::vector<SafetensorsSource> tensors,
+                       const std::map<std::string, std::string>& metadata,
+                       Overwrite overwrite) {
+  write_file_streamed(path, overwrite, safetensors_content(std::move(tensors), metadata));
 }
 
 }  // namespace elixir::train

@@ -37,6 +37,7 @@ class Safetensors {
  public:
   /// Throws kFileNotFound, kFileUnreadable, kBadSafetensors.
   static std::shared_ptr<const Safetensors> open(const std::string& path);
+  static std::shared_ptr<const Safetensors> open(std::shared_ptr<const InputFile> file);
 
   [[nodiscard]] const std::string& path() const { return file_->path(); }
   /// In the order of their data.
@@ -77,8 +78,11 @@ struct SafetensorsSource {
   std::function<at::Tensor()> read;
 };
 
-/// Writes atomically (files.h). The widest dtypes come first, then by name, so that every tensor is
-/// aligned.
+/// What appends such a file to a sink (files.h). The widest dtypes come first, then by name, so
+/// that every tensor is aligned.
+[[nodiscard]] std::function<void(const Sink&)> safetensors_content(
+    std::vector<SafetensorsSource> tensors, const std::map<std::string, std::string>& metadata);
+/// Writes it atomically.
 void write_safetensors(const std::string& path,
                        std::vector<SafetensorsSource> tensors,
                        const std::map<std::string, std::string>& metadata,

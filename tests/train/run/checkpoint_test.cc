@@ -4,18 +4,25 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <map>
+#include <optional>
+#include <thread>
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <fmt/format.h>
 
+#include "core/directory.h"
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "train/run/run_directory.h"
+#include "train/run/run_lock.h"
 #include "train/run/training_state.h"
 #include "train/support.h"
 
@@ -29,7 +36,22 @@ using test::TemporaryDirectory;
 
 namespace fs = std::filesystem;
 
-const std::string kRun = "0123456789abcdef0123456789abcdef";
+/// The first attempt, one that went on from it, and one that went on from the first one again.
+const Attempt kFirst{std::string(kIdLetters, 'a'), std::nullopt};
+const Attempt kSecond{std::string(kIdLetters, 'b'), Attempt::Parent{kFirst.id, 2}};
+const Attempt kThird{std::string(kIdLetters, 'c'), Attempt::Parent{kFirst.id, 1}};
+
+const RunIdentity kRun{"0123456789abcdef0123456789abcdef", {kFirst}};
+
+/// The directory of checkpoints `path`.
+Directory at(const std::string& path) {
+  make_directories(path);
+  return Directory::open(path);
+}
+
+std::optional<FoundCheckpoint> newest_in(const std::string& path, const RunIdentity& run = kRun) {
+  return newest_checkpoint(at(path), run);
+}
 
 /// A training state in a map, on one rank.
 class FakeTraining {
@@ -73,7 +95,8 @@ class FakeTraining {
 
 CheckpointInfo info_of(std::int64_t step) {
   CheckpointInfo info;
-  info.run_id = kRun;
+  info.run_id = kRun.run_id;
+  info.attempt = kFirst;
   info.step = step;
   info.program_fingerprint = "abc";
   info.device = program::DeviceKind::kCpu;
@@ -94,10 +117,16 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-std::string write(const std::string& directory, std::int64_t step, double value, int keep = 5) {
+std::string write(const std::string& directory,
+                  std::int64_t step,
+                  double value,
+                  int keep = 5,
+                  const Attempt& attempt = kFirst) {
   const FakeTraining training(value);
+  CheckpointInfo info = info_of(step);
+  info.attempt = attempt;
   return write_checkpoint(
-      directory, info_of(step), whole_tensors(training.state()), keep, Json::object());
+      at(directory), info, whole_tensors(training.state()), keep, Json::object());
 }
 
 void flip_byte(const std::string& path, std::int64_t at) {
@@ -109,7 +138,7 @@ void flip_byte(const std::string& path, std::int64_t at) {
 TEST(Checkpoint, GivesBackStateAndPosition) {
   const TemporaryDirectory directory;
   const std::string path = write(directory.file("c"), 12, 1.5);
-  const auto found = newest_checkpoint(directory.file("c"), kRun);
+  const auto found = newest_in(directory.file("c"));
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->path, path);
   EXPECT_EQ(found->info.step, 12);
@@ -120,7 +149,7 @@ TEST(Checkpoint, GivesBackStateAndPosition) {
   EXPECT_EQ(found->info.rows_per_step, 8);
   EXPECT_TRUE(found->rejected.empty());
   const FakeTraining restored(0);
-  restore_checkpoint(found->path, restored.shards());
+  restore_checkpoint(Directory::open(found->path), restored.shards());
   EXPECT_TRUE(restored == FakeTraining(1.5));
 }
 
@@ -138,7 +167,7 @@ TEST(Checkpoint, CopiesOfOneAreNoCheckpoints) {
     fs::copy(first, fs::path(directory.path()) / name);
   }
   for (int step = 2; step <= 3; ++step) write(directory.path(), step, step, 1);
-  EXPECT_EQ(newest_checkpoint(directory.path(), kRun)->info.step, 3);
+  EXPECT_EQ(newest_in(directory.path())->info.step, 3);
   EXPECT_EQ(
       names_in(directory.path()),
       (std::vector<std::string>{
@@ -149,17 +178,16 @@ TEST(Checkpoint, DamagedOnesOfLaterStepsDoNotCount) {
   const TemporaryDirectory directory;
   write(directory.path(), 2, 2);
   flip_byte(write(directory.path(), 4, 4) + "/model.safetensors", -1);
-  EXPECT_EQ(newest_checkpoint(directory.path(), kRun)->info.step, 2);
+  EXPECT_EQ(newest_in(directory.path())->info.step, 2);
   write(directory.path(), 3, 3, 1);
   EXPECT_EQ(names_in(directory.path()),
             (std::vector<std::string>{"step-0000000003", "step-0000000004"}));
-  EXPECT_EQ(newest_checkpoint(directory.path(), kRun)->info.step, 3);
+  EXPECT_EQ(newest_in(directory.path())->info.step, 3);
 }
 
 TEST(Checkpoint, NoneIsNotAnError) {
   const TemporaryDirectory directory;
-  EXPECT_FALSE(newest_checkpoint(directory.path(), kRun).has_value());
-  EXPECT_FALSE(newest_checkpoint(directory.file("absent"), kRun).has_value());
+  EXPECT_FALSE(newest_in(directory.path()).has_value());
 }
 
 TEST(Checkpoint, EveryDamagedFileFallsBackToTheOlderOne) {
@@ -169,7 +197,7 @@ TEST(Checkpoint, EveryDamagedFileFallsBackToTheOlderOne) {
       write(directory.path(), 1, 1);
       const std::string newest = write(directory.path(), 2, 2);
       flip_byte(newest + "/" + file, at);
-      const auto found = newest_checkpoint(directory.path(), kRun);
+      const auto found = newest_in(directory.path());
       ASSERT_TRUE(found.has_value());
       EXPECT_EQ(found->info.step, 1) << file << " " << at;
       ASSERT_EQ(found->rejected.size(), 1U);
@@ -188,8 +216,7 @@ TEST(Checkpoint, ThreadsThatNoMachineHasAreRefused) {
     document.erase("digest");
     document["digest"] = sha256_hex(dump(document));
     std::ofstream(state) << dump(document);
-    const ErrorInfo error =
-        error_of([&] { static_cast<void>(newest_checkpoint(directory.path(), kRun)); });
+    const ErrorInfo error = error_of([&] { static_cast<void>(newest_in(directory.path())); });
     EXPECT_EQ(error.code, ErrorCode::kBadCheckpoint);
     ASSERT_FALSE(error.notes.empty());
     EXPECT_NE(error.notes[0].find("threads"), std::string::npos) << error.notes[0];
@@ -203,7 +230,7 @@ TEST(Checkpoint, MissingAndCutFilesFallBackToo) {
   const std::string cut = write(directory.path(), 3, 3) + "/model.safetensors";
   fs::resize_file(cut, fs::file_size(cut) - 1);
   fs::create_directory(directory.file("step-0000000004"));
-  const auto found = newest_checkpoint(directory.path(), kRun);
+  const auto found = newest_in(directory.path());
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->info.step, 1);
   EXPECT_EQ(found->rejected.size(), 3U);
@@ -212,7 +239,7 @@ TEST(Checkpoint, MissingAndCutFilesFallBackToo) {
 TEST(Checkpoint, OnlyDamagedOnesIsAnErrorThatListsThem) {
   const TemporaryDirectory directory;
   flip_byte(write(directory.path(), 1, 1) + "/model.safetensors", -1);
-  const ErrorInfo info = error_of([&] { (void)newest_checkpoint(directory.path(), kRun); });
+  const ErrorInfo info = error_of([&] { (void)newest_in(directory.path()); });
   EXPECT_EQ(info.code, ErrorCode::kBadCheckpoint);
   EXPECT_EQ(info.notes.size(), 1U);
 }
@@ -223,22 +250,21 @@ TEST(Checkpoint, OfAnotherRunIsRefused) {
   CheckpointInfo other = info_of(2);
   other.run_id = std::string(32, 'f');
   const FakeTraining training(2);
-  write_checkpoint(directory.path(), other, whole_tensors(training.state()), 5, Json::object());
-  EXPECT_EQ(error_of([&] { (void)newest_checkpoint(directory.path(), kRun); }).code,
-            ErrorCode::kMixedRuns);
+  write_checkpoint(at(directory.path()), other, whole_tensors(training.state()), 5, Json::object());
+  EXPECT_EQ(error_of([&] { (void)newest_in(directory.path()); }).code, ErrorCode::kMixedRuns);
 }
 
 TEST(Checkpoint, AnInterruptEndsReadingButNotWriting) {
   const TemporaryDirectory directory;
   write(directory.path(), 1, 1);
-  const auto found = newest_checkpoint(directory.path(), kRun);
+  const auto found = newest_in(directory.path());
   request_interrupt(SIGINT);
   write(directory.path(), 2, 2);
-  EXPECT_THROW((void)newest_checkpoint(directory.path(), kRun), Interrupted);
+  EXPECT_THROW((void)newest_in(directory.path()), Interrupted);
   const FakeTraining restored(0);
-  EXPECT_THROW(restore_checkpoint(found->path, restored.shards()), Interrupted);
+  EXPECT_THROW(restore_checkpoint(Directory::open(found->path), restored.shards()), Interrupted);
   clear_interrupt();
-  EXPECT_EQ(newest_checkpoint(directory.path(), kRun)->info.step, 2);
+  EXPECT_EQ(newest_in(directory.path())->info.step, 2);
 }
 
 TEST(Checkpoint, TellsTheShareThatIsWritten) {
@@ -247,18 +273,102 @@ TEST(Checkpoint, TellsTheShareThatIsWritten) {
   std::vector<double> shares;
   const auto told = [&](double share) { shares.push_back(share); };
   write_checkpoint(
-      directory.path(), info_of(1), whole_tensors(training.state(), told), 1, Json::object());
+      at(directory.path()), info_of(1), whole_tensors(training.state(), told), 1, Json::object());
   ASSERT_EQ(shares.size(), 5U);  // called before each tensor
   EXPECT_EQ(shares.front(), 0.0);
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_NEAR(shares.back(), 0.8, 0.01);
 }
 
-TEST(Checkpoint, ADirectoryThatIsAFileIsAnError) {
+TEST(Checkpoint, WhatCannotBeReadIsNotPassedOver) {
+  // As a stranger may pack it, and as a disk may lose it.
+  const std::vector<std::function<void(const std::string&)>> replacements = {
+      [](const std::string& path) { fs::create_symlink("elsewhere", path); },
+      [](const std::string& path) { ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0); },
+      [](const std::string& path) { fs::create_directory(path); },
+  };
+  for (const std::string name : {"", "/state.json", "/model.safetensors"}) {
+    for (std::size_t i = 0; i < replacements.size(); ++i) {
+      if (name.empty() && i == 2) continue;  // a checkpoint is a directory
+      const TemporaryDirectory directory;
+      write(directory.path(), 1, 1);
+      const std::string path = write(directory.path(), 2, 2) + name;
+      fs::remove_all(path);
+      replacements[i](path);
+      const ErrorInfo error = error_of([&] { (void)newest_in(directory.path()); });
+      EXPECT_EQ(error.code, ErrorCode::kFileUnreadable) << path << " " << i;
+      EXPECT_EQ(error.where->file, path);
+      ASSERT_EQ(error.help.empty(), false);
+      EXPECT_NE(error.help.back().find("step-0000000002"), std::string::npos);
+    }
+  }
+}
+
+TEST(Checkpoint, ResumingFollowsOneBranch) {
   const TemporaryDirectory directory;
-  const std::string file = directory.write("checkpoints", "x");
-  EXPECT_EQ(error_of([&] { (void)newest_checkpoint(file, kRun); }).code,
-            ErrorCode::kFileUnreadable);
+  for (int step = 1; step <= 3; ++step) write(directory.path(), step, step);
+  // The second attempt went on after step 2: the third step is not its own.
+  RunIdentity run{kRun.run_id, {kFirst, kSecond}};
+  auto found = newest_in(directory.path(), run);
+  EXPECT_EQ(found->info.step, 2);
+  EXPECT_EQ(
+      found->rejected,
+      std::vector<std::string>{"checkpoint of an abandoned branch not used: step-0000000003"});
+  EXPECT_EQ(set_aside(at(directory.path()), 2, kSecond.id),
+            std::vector<std::string>{"step-0000000003.before-bbbbbbbb"});
+  write(directory.path(), 4, 4, 5, kSecond);
+  EXPECT_EQ(newest_in(directory.path(), run)->info.step, 4);
+  // The third one went on from the first step of the first: the second's are of a branch of its
+  // own.
+  run.attempts.push_back(kThird);
+  EXPECT_EQ(newest_in(directory.path(), run)->info.step, 1);
+  write(directory.path(), 3, 3, 5, kThird);
+  found = newest_in(directory.path(), run);
+  EXPECT_EQ(found->info.step, 3);
+  EXPECT_EQ(found->rejected.size(), 1U);
+  // One whose record of its attempt is not the run's is of a copy of the run that went on
+  // elsewhere.
+  Attempt copied = kThird;
+  copied.parent->step = 2;
+  write(directory.path(), 5, 5, 5, copied);
+  EXPECT_EQ(newest_in(directory.path(), run)->info.step, 3);
+  // A branch without a checkpoint to go on from is no new run.
+  run.attempts.push_back({std::string(kIdLetters, 'd'), std::nullopt});
+  const ErrorInfo error = error_of([&] { (void)newest_in(directory.path(), run); });
+  EXPECT_EQ(error.code, ErrorCode::kBadCheckpoint);
+  EXPECT_EQ(error.notes.size(), 5U);
+}
+
+TEST(Checkpoint, SetAsideIsNeitherReadNorRemoved) {
+  const TemporaryDirectory directory;
+  for (int step = 1; step <= 3; ++step) write(directory.path(), step, step);
+  EXPECT_EQ(set_aside(at(directory.path()), 1, kSecond.id).size(), 2U);
+  EXPECT_EQ(newest_in(directory.path())->info.step, 1);
+  for (int step = 2; step <= 4; ++step) write(directory.path(), step, step, 1);
+  remove_leftovers(at(directory.path()));
+  EXPECT_EQ(names_in(directory.path()),
+            (std::vector<std::string>{"step-0000000002.before-bbbbbbbb",
+                                      "step-0000000003.before-bbbbbbbb",
+                                      "step-0000000004"}));
+}
+
+TEST(Checkpoint, AnUnfinishedOneIsItsAttemptsOwn) {
+  const TemporaryDirectory directory;
+  const Directory checkpoints = at(directory.path());
+  const UnfinishedDirectory first(checkpoints, "step-0000000001", kFirst.id);
+  {
+    // A rank of the first attempt that still writes does not write into it, nor loses its own.
+    const UnfinishedDirectory second(checkpoints, "step-0000000001", kSecond.id);
+    first.directory().write("rank-1-of-2.safetensors", "late", Overwrite::kRefuse);
+    EXPECT_TRUE(second.directory().names().empty());
+  }
+  EXPECT_EQ(first.directory().names().size(), 1U);
+  // When its directory has gone, it writes nowhere.
+  remove_leftovers(checkpoints);
+  const UnfinishedDirectory second(checkpoints, "step-0000000001", kSecond.id);
+  EXPECT_EQ(error_of([&] { first.directory().write("x", "late", Overwrite::kRefuse); }).code,
+            ErrorCode::kOutputUnwritable);
+  EXPECT_TRUE(second.directory().names().empty());
 }
 
 TEST(Checkpoint, WhatItHoldsIsNotAskedForBefore) {
@@ -281,13 +391,16 @@ TEST(Checkpoint, WhatItHoldsIsNotAskedForBefore) {
   EXPECT_EQ(asked, std::vector<std::string>{"mask"});
 }
 
-TEST(Checkpoint, ADamagedOneOfTheSameStepIsReplaced) {
+TEST(Checkpoint, OneOfTheSameStepMustBeSetAsideFirst) {
   const TemporaryDirectory directory;
   flip_byte(write(directory.path(), 2, 2) + "/model.safetensors", -1);
+  EXPECT_EQ(error_of([&] { write(directory.path(), 2, 7); }).code, ErrorCode::kOutputExists);
+  EXPECT_EQ(names_in(directory.path()), std::vector<std::string>{"step-0000000002"});
+  set_aside(at(directory.path()), 1, kSecond.id);
   write(directory.path(), 2, 7);
-  const auto found = newest_checkpoint(directory.path(), kRun);
+  const auto found = newest_in(directory.path());
   const FakeTraining restored(0);
-  restore_checkpoint(found->path, restored.shards());
+  restore_checkpoint(Directory::open(found->path), restored.shards());
   EXPECT_TRUE(restored == FakeTraining(7));
 }
 
@@ -295,13 +408,14 @@ TEST(Checkpoint, TensorsOfAnotherModelAreRefused) {
   const TemporaryDirectory directory;
   write(directory.path(), 1, 1);
   const FakeTraining other(0, 999);
-  const auto found = newest_checkpoint(directory.path(), kRun);
-  EXPECT_EQ(error_of([&] { restore_checkpoint(found->path, other.shards()); }).code,
-            ErrorCode::kBadCheckpoint);
+  const auto found = newest_in(directory.path());
+  EXPECT_EQ(
+      error_of([&] { restore_checkpoint(Directory::open(found->path), other.shards()); }).code,
+      ErrorCode::kBadCheckpoint);
   const FakeTraining same(0);
   std::vector<StateShard> fewer = same.shards();
   fewer.pop_back();
-  EXPECT_EQ(error_of([&] { restore_checkpoint(found->path, fewer); }).code,
+  EXPECT_EQ(error_of([&] { restore_checkpoint(Directory::open(found->path), fewer); }).code,
             ErrorCode::kBadCheckpoint);
 }
 
@@ -311,7 +425,7 @@ TEST(Checkpoint, LeftoversOfAKilledProcessAreRemoved) {
   fs::create_directory(directory.file(".unfinished-step-0000000002"));
   std::ofstream(directory.file(".unfinished-step-0000000002/model.safetensors")) << "half";
   fs::create_directory(directory.file(".removed-step-0000000000"));
-  remove_leftovers(directory.path());
+  remove_leftovers(at(directory.path()));
   EXPECT_EQ(names_in(directory.path()), std::vector<std::string>{"step-0000000001"});
 }
 
@@ -329,7 +443,7 @@ TEST(Checkpoint, WithoutRoomTheOlderOneStaysAndNothingPartialIsLeft) {
   signal(SIGXFSZ, handler);
   EXPECT_EQ(info.code, ErrorCode::kDiskFull);
   EXPECT_EQ(names_in(directory.path()), std::vector<std::string>{"step-0000000001"});
-  EXPECT_EQ(newest_checkpoint(directory.path(), kRun)->info.step, 1);
+  EXPECT_EQ(newest_in(directory.path())->info.step, 1);
 }
 
 TEST(Checkpoint, FailingReadsLeaveNothingPartial) {
@@ -341,22 +455,20 @@ TEST(Checkpoint, FailingReadsLeaveNothingPartial) {
   };
   EXPECT_EQ(error_of([&] {
               write_checkpoint(
-                  directory.path(), info_of(1), whole_tensors(state), 2, Json::object());
+                  at(directory.path()), info_of(1), whole_tensors(state), 2, Json::object());
             }).code,
             ErrorCode::kDeviceFailure);
   EXPECT_TRUE(names_in(directory.path()).empty());
 }
 
-void write_config(const RunDirectory& run) {
-  run.write("config.json",
-            R"({"schema": "elixir.config", "schema_version": "1.0", "meta": {}, "run_id": ")" +
-                run.run_id() + "\"}\n");
+void begin(RunDirectory& run, const std::optional<Attempt::Parent>& from = std::nullopt) {
+  run.begin(from, "abc", {}, Json::object());
 }
 
 /// Begins a run whose process then ends. Returns its id.
 std::string begin_run(const std::string& path) {
   RunDirectory run = RunDirectory::create(path, Overwrite::kRefuse);
-  write_config(run);
+  begin(run);
   for (int step = 1; step <= 5; ++step) run.append_metrics({{"step", step}, {"loss", 0.5}});
   return run.run_id();
 }
@@ -371,9 +483,10 @@ TEST(RunDirectory, MetricsAreAppendedAndCutBackToAStep) {
   std::ofstream(directory.file("run/metrics.jsonl"), std::ios::app) << R"({"step": 6, "lo)";
   RunDirectory again = RunDirectory::open(directory.file("run"));
   EXPECT_EQ(again.run_id(), id);
-  again.cut_metrics(2);
+  const Attempt first = again.identity().attempts.front();
+  begin(again, Attempt::Parent{first.id, 2});
   again.append_metrics({{"step", 3}, {"loss", 0.25}});
-  EXPECT_EQ(content_of(again.file("metrics.jsonl")),
+  EXPECT_EQ(content_of(directory.file("run/metrics.jsonl")),
             line(id, 1, "0.5") + line(id, 2, "0.5") + line(id, 3, "0.25"));
 }
 
@@ -383,8 +496,10 @@ TEST(RunDirectory, MetricsOfAnotherRunAreRefusedAndKept) {
   std::ofstream(directory.file("run/metrics.jsonl"), std::ios::app) << line("other", 9, "1");
   const std::string before = content_of(directory.file("run/metrics.jsonl"));
   RunDirectory run = RunDirectory::open(directory.file("run"));
-  EXPECT_EQ(error_of([&] { run.cut_metrics(3); }).code, ErrorCode::kMixedRuns);
+  const std::string config = content_of(directory.file("run/config.json"));
+  EXPECT_EQ(error_of([&] { begin(run); }).code, ErrorCode::kMixedRuns);
   EXPECT_EQ(content_of(directory.file("run/metrics.jsonl")), before);
+  EXPECT_EQ(content_of(directory.file("run/config.json")), config);
 }
 
 TEST(RunDirectory, HasOneOwner) {
@@ -423,7 +538,7 @@ TEST(RunDirectory, MissesWhatIsRemovedUnderIt) {
   }
   const TemporaryDirectory directory;
   RunDirectory run = RunDirectory::create(directory.file("run"), Overwrite::kRefuse);
-  fs::remove(run.checkpoints());
+  fs::remove(run.checkpoints().path());
   directory.write("run/checkpoints", "a plain file");
   EXPECT_EQ(error_of([&] { run.check_present(); }).code, ErrorCode::kIoError);
   fs::rename(directory.file("run"), directory.file("moved"));
@@ -479,9 +594,9 @@ TEST(RunDirectory, WhatAKillLeftDoesNotCountAndGoes) {
   std::ofstream(path + "/lock") << "process 123 on here";
   RunDirectory::check(path, Overwrite::kRefuse);
   {
-    const RunDirectory run = RunDirectory::create(path, Overwrite::kRefuse);
+    RunDirectory run = RunDirectory::create(path, Overwrite::kRefuse);
     EXPECT_EQ(names_in(path), (std::vector<std::string>{"checkpoints", "lock"}));
-    write_config(run);
+    begin(run);
   }
   std::ofstream(path + "/summary.json.tmp-77-3") << "half";
   std::ofstream(path + "/summary.json.tmp-mine") << "not ours";
@@ -489,6 +604,120 @@ TEST(RunDirectory, WhatAKillLeftDoesNotCountAndGoes) {
   EXPECT_EQ(
       names_in(path),
       (std::vector<std::string>{"checkpoints", "config.json", "lock", "summary.json.tmp-mine"}));
+}
+
+TEST(RunDirectory, EveryStartIsAnAttempt) {
+  const TemporaryDirectory directory;
+  begin_run(directory.file("run"));
+  const RunIdentity before = read_config(Directory::open(directory.file("run"))).identity;
+  ASSERT_EQ(before.attempts.size(), 1U);
+  EXPECT_FALSE(before.attempts[0].parent.has_value());
+  RunDirectory again = RunDirectory::open(directory.file("run"));
+  begin(again, Attempt::Parent{before.attempts[0].id, 4});
+  const RunIdentity after = read_config(again.directory()).identity;
+  EXPECT_EQ(after.run_id, before.run_id);
+  ASSERT_EQ(after.attempts.size(), 2U);
+  EXPECT_EQ(after.attempts[0], before.attempts[0]);
+  EXPECT_EQ(after.attempts[1], again.attempt());
+  EXPECT_NE(after.attempts[1].id, after.attempts[0].id);
+  EXPECT_EQ(after.attempts[1].parent, (Attempt::Parent{before.attempts[0].id, 4}));
+}
+
+TEST(RunDirectory, AttemptsThatMakeNoTreeAreRefused) {
+  const TemporaryDirectory directory;
+  begin_run(directory.file("run"));
+  const std::string config = directory.file("run/config.json");
+  const Json document = Json::parse(content_of(config));
+  const Json first = document["attempts"][0];
+  const Json of_none = {{"id", "x"}, {"parent", {{"id", "nobody"}, {"step", 1}}}};
+  const Json of_itself = {{"id", "x"}, {"parent", {{"id", "x"}, {"step", 1}}}};
+  for (const Json& attempts : {Json{first, first}, Json{first, of_none}, Json{first, of_itself}}) {
+    Json changed = document;
+    changed["attempts"] = attempts;
+    std::ofstream(config) << dump(changed);
+    EXPECT_EQ(error_of([&] { (void)RunDirectory::open(directory.file("run")); }).code,
+              ErrorCode::kJsonBadValue);
+  }
+}
+
+TEST(RunDirectory, LinksOfAStrangerLeadNowhere) {
+  for (const char* name : {"metrics.jsonl", "lock", "config.json", "checkpoints", "lock-ranks"}) {
+    for (const bool hard : {false, true}) {
+      const TemporaryDirectory directory;
+      begin_run(directory.file("run"));
+      const bool is_directory = std::string(name) == "checkpoints";
+      if (hard && is_directory) continue;
+      const std::string mine = directory.file("mine"), link = directory.file("run/") + name;
+      if (is_directory) {
+        fs::rename(link, mine);
+      } else {
+        directory.write("mine", std::string(name) == "config.json" ? content_of(link) : "mine\n");
+        fs::remove(link);
+      }
+      if (hard) {
+        fs::create_hard_link(mine, link);
+      } else {
+        fs::create_symlink(mine, link);
+      }
+      const std::string before = is_directory ? "" : content_of(mine);
+      const auto resume = [&] {
+        RunDirectory run = RunDirectory::open(directory.file("run"));
+        begin(run);
+        run.append_metrics({{"step", 1}, {"loss", 0.5}});
+        fs::create_directory(run.checkpoints().path() + "/made");
+      };
+      // What is replaced as a whole is no longer the other's file. What is written in place is
+      // refused.
+      const bool replaced =
+          hard && std::string(name) != "lock" && std::string(name) != "lock-ranks";
+      if (replaced) {
+        resume();
+      } else {
+        const ErrorCode code = error_of(resume).code;
+        EXPECT_TRUE(code == ErrorCode::kOutputUnwritable || code == ErrorCode::kFileUnreadable)
+            << name << " " << hard;
+      }
+      if (is_directory) {
+        EXPECT_TRUE(fs::is_empty(mine));
+      } else {
+        EXPECT_EQ(content_of(mine), before) << name << " " << hard;
+      }
+    }
+  }
+}
+
+TEST(RunDirectory, RanksShareALockThatTheNextAttemptWaitsFor) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("run");
+  begin_run(path);
+  std::optional<RunDirectory> leader(RunDirectory::open(path));
+  const Directory seen = Directory::open(path);
+  const RunLock rank = RunLock::follow(seen, leader->attempt().id);
+  const RunLock another = RunLock::follow(seen, leader->attempt().id);  // they share it
+  // A rank that sees another directory, or comes late, has another attempt before it.
+  EXPECT_EQ(error_of([&] { (void)RunLock::follow(seen, draw_id()); }).code,
+            ErrorCode::kOutputUnwritable);
+  leader.reset();
+  request_interrupt(SIGINT);
+  EXPECT_THROW((void)RunDirectory::open(path), Interrupted);  // it waits for the ranks
+  clear_interrupt();
+}
+
+TEST(RunDirectory, IsTakenWhenTheRanksBeforeHaveEnded) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("run");
+  begin_run(path);
+  std::optional<RunDirectory> leader(RunDirectory::open(path));
+  std::optional<RunLock> rank(RunLock::follow(Directory::open(path), leader->attempt().id));
+  leader.reset();
+  std::thread ends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    rank.reset();
+  });
+  const auto began = std::chrono::steady_clock::now();
+  (void)RunDirectory::open(path);
+  EXPECT_GT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(50));
+  ends.join();
 }
 
 TEST(RunDirectory, ARunThatCouldNotBeginLeavesNothing) {

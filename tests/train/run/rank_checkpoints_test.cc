@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -17,14 +18,13 @@
 #include "core/error.h"
 #include "runtime/rank_training.h"
 #include "train/run/ranks/rank_reports.h"
+#include "train/run/run_directory.h"
 #include "train/run/shards/shard_index.h"
 #include "train/support.h"
 #include "train/weights/safetensors.h"
 
 namespace elixir::train {
 namespace {
-
-namespace fs = std::filesystem;
 
 using runtime::on_ranks;
 using runtime::Placement;
@@ -39,25 +39,28 @@ using testing::HasSubstr;
 constexpr std::int64_t kSavedAfter = 2;
 
 /// Every rank calls it. As rank 0 of a run tells the others.
-void save(const std::string& directory, Trainer& trainer, const Ranks& ranks) {
-  const std::string unfinished = fmt::format("{}/.unfinished-step-{:010}", directory, kSavedAfter);
+void save(const std::string& path, Trainer& trainer, const Ranks& ranks) {
+  const Directory directory = Directory::open(path);
+  CheckpointInfo info;
+  info.step = kSavedAfter;
+  info.attempt.id = "attempt";
   char made = 0;
   if (ranks.rank() > 0) {
     ranks.control->broadcast(0, &made, 1);
-    static_cast<void>(save_shards(unfinished, trainer, ranks));
+    const std::string name =
+        fmt::format(".unfinished-step-{:010}-{}", kSavedAfter, info.attempt.id);
+    static_cast<void>(save_shards(directory, name, trainer, ranks));
     return;
   }
-  CheckpointInfo info;
-  info.step = kSavedAfter;
-  const auto content = [&](const std::string& into) {
+  const auto content = [&](const UnfinishedDirectory& into) {
     ranks.control->broadcast(0, &made, 1);
-    return save_shards(into, trainer, ranks);
+    return save_shards(directory, into.name(), trainer, ranks);
   };
   write_checkpoint(directory, info, content, 1, Json::object());
 }
 
-std::string path_of(const std::string& directory) {
-  return fmt::format("{}/step-{:010}", directory, kSavedAfter);
+std::string name_of_saved() {
+  return fmt::format("step-{:010}", kSavedAfter);
 }
 
 RankTraining saving(RankTraining training, const std::string& directory) {
@@ -74,7 +77,7 @@ RankTraining resuming(RankTraining training,
                       std::int64_t last_step = kSavedAfter) {
   training.last_step = last_step;
   training.begins = [directory](Trainer& trainer, const Ranks& ranks) {
-    restore_shards(path_of(directory), trainer, ranks);
+    restore_shards(Directory::open(directory), name_of_saved(), trainer, ranks);
     trainer.set_steps_done(kSavedAfter);
   };
   return training;
@@ -151,8 +154,8 @@ TEST(RankCheckpoints, AreWrittenByAllRanks) {
     std::filesystem::create_directory(replicas_directory);
     static_cast<void>(bits_of(saving(training, replicas_directory)));
     for (int rank = 0; rank < 2; ++rank) {
-      const auto file =
-          Safetensors::open(path_of(replicas_directory) + "/" + rank_file_name(rank, 2));
+      const auto file = Safetensors::open(replicas_directory + "/" + name_of_saved() + "/" +
+                                          rank_file_name(rank, 2));
       EXPECT_GT(file->entries().size(), 3U) << rank << " of " << replicas;
     }
   }
@@ -201,24 +204,24 @@ TEST(RankCheckpoints, EveryRankHearsWhatTheOthersReport) {
 }
 
 TEST(RankCheckpoints, ADirectoryThatIsNotSharedIsFoundOut) {
-  const TemporaryDirectory shared, own;
-  const std::vector<std::string> seen = on_ranks(2, [&](const Ranks& ranks) {
-    return error_text([&] { check_shared(shared.path(), ranks); });
-  });
-  EXPECT_EQ(seen, (std::vector<std::string>{"nothing", "nothing"}));
-  // The other rank has a directory of this name, but it is another one.
-  fs::create_directories(own.file("a"));
-  fs::create_directories(own.file("b"));
-  const std::vector<std::string> apart = on_ranks(2, [&](const Ranks& ranks) {
-    return error_text([&] { check_shared(own.file(ranks.rank() == 0 ? "a" : "b"), ranks); });
-  });
-  EXPECT_THAT(apart[0], HasSubstr("EX0204: rank 1 of 2 on "));
-  EXPECT_THAT(apart[0], HasSubstr("does not see it"));
-  // The other rank has none.
-  const std::vector<std::string> absent = on_ranks(2, [&](const Ranks& ranks) {
-    return error_text([&] { check_shared(own.file(ranks.rank() == 0 ? "b" : "none"), ranks); });
-  });
-  EXPECT_THAT(absent[0], HasSubstr("EX0204: "));
+  const TemporaryDirectory directory;
+  RunDirectory run = RunDirectory::create(directory.file("run"), Overwrite::kRefuse);
+  const RunDirectory other = RunDirectory::create(directory.file("other"), Overwrite::kRefuse);
+  const auto joined = [&](const std::string& path) {
+    return on_ranks(2, [&](const Ranks& ranks) {
+      return error_text([&] {
+        if (ranks.rank() == 0) return await_joined(ranks);
+        std::optional<JoinedRun> seen;
+        join_with_others(path, run.attempt().id, ranks, seen);
+        EXPECT_TRUE(seen.has_value());
+      });
+    });
+  };
+  EXPECT_EQ(joined(run.path()), (std::vector<std::string>{"nothing", "nothing"}));
+  // The other rank has a directory of this name, but it is another one, or no run, or none.
+  for (const std::string& path : {other.path(), directory.path(), directory.file("none")}) {
+    EXPECT_THAT(joined(path)[0], HasSubstr("EX0204: rank 1 of 2 on ")) << path;
+  }
 }
 
 }  // namespace

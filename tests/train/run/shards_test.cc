@@ -28,7 +28,12 @@ using test::content_of;
 using test::error_of;
 using test::TemporaryDirectory;
 
-const std::string kRunOfRanks = "0123456789abcdef0123456789abcdef";
+const Attempt kAttemptOfRanks{std::string(kIdLetters, 'a'), std::nullopt};
+const RunIdentity kRunOfRanks{"0123456789abcdef0123456789abcdef", {kAttemptOfRanks}};
+
+std::optional<FoundCheckpoint> newest_of_ranks(const std::string& path) {
+  return newest_checkpoint(Directory::open(path), kRunOfRanks);
+}
 
 /// Elements that are unlike each other, in this order of memory.
 at::Tensor numbered(const std::vector<std::int64_t>& sizes,
@@ -76,21 +81,24 @@ class FakeRanks {
   /// Returns its path.
   std::string write(const std::string& directory, std::int64_t step = 1) {
     CheckpointInfo info;
-    info.run_id = kRunOfRanks;
+    info.run_id = kRunOfRanks.run_id;
+    info.attempt = kAttemptOfRanks;
     info.step = step;
     info.program_fingerprint = "abc";
     info.data_format = "bytes";
-    const auto content = [&](const std::string& into) {
+    const auto content = [&](const UnfinishedDirectory& into) {
       CheckpointContent written{{}, index_of(shards(0))};
       for (int rank = 0; rank < world_; ++rank) {
-        written.files.push_back(write_rank_file(into, rank, world_, shards(rank)));
+        written.files.push_back(write_rank_file(into.directory(), rank, world_, shards(rank)));
       }
       return written;
     };
-    return write_checkpoint(directory, info, content, 5, Json::object());
+    return write_checkpoint(Directory::open(directory), info, content, 5, Json::object());
   }
   void restore(const std::string& path) {
-    for (int rank = 0; rank < world_; ++rank) restore_checkpoint(path, shards(rank));
+    for (int rank = 0; rank < world_; ++rank) {
+      restore_checkpoint(Directory::open(path), shards(rank));
+    }
   }
   [[nodiscard]] bool operator==(const FakeRanks& other) const {
     return std::all_of(values_.begin(), values_.end(), [&](const auto& each) {
@@ -124,7 +132,7 @@ TEST(Shards, AreRestoredByAnyNumberOfRanks) {
     const TemporaryDirectory directory;
     FakeRanks written(world, 1);
     written.write(directory.path());
-    const auto found = newest_checkpoint(directory.path(), kRunOfRanks);
+    const auto found = newest_of_ranks(directory.path());
     ASSERT_TRUE(found.has_value());
     for (int others = 1; others <= 4; ++others) {
       FakeRanks restored(others, 7000);
@@ -170,14 +178,13 @@ TEST(Shards, AMissingCutOrDamagedFileIsNamed) {
       bytes.back() ^= 1;
       std::ofstream(file, std::ios::binary) << bytes;
     }
-    const auto found = newest_checkpoint(directory.path(), kRunOfRanks);
+    const auto found = newest_of_ranks(directory.path());
     ASSERT_TRUE(found.has_value()) << how;
     EXPECT_EQ(found->path, older);
     ASSERT_EQ(found->rejected.size(), 1U);
     EXPECT_NE(found->rejected.front().find(file), std::string::npos) << found->rejected.front();
     fs::remove_all(older);
-    const ErrorInfo error =
-        error_of([&] { static_cast<void>(newest_checkpoint(directory.path(), kRunOfRanks)); });
+    const ErrorInfo error = error_of([&] { static_cast<void>(newest_of_ranks(directory.path())); });
     EXPECT_EQ(error.code, ErrorCode::kBadCheckpoint);
     ASSERT_EQ(error.notes.size(), 1U);
     EXPECT_NE(error.notes.front().find(file), std::string::npos) << error.notes.front();
@@ -188,7 +195,7 @@ TEST(Shards, WithoutItsIndexADirectoryIsNoCheckpoint) {
   const TemporaryDirectory directory;
   FakeRanks(2, 1).write(directory.path(), 1);
   fs::remove(FakeRanks(2, 2).write(directory.path(), 2) + "/state.json");
-  EXPECT_EQ(newest_checkpoint(directory.path(), kRunOfRanks)->info.step, 1);
+  EXPECT_EQ(newest_of_ranks(directory.path())->info.step, 1);
 }
 
 TEST(Shards, AnIndexThatDoesNotMakeWholeTensorsIsRefused) {
@@ -225,15 +232,14 @@ TEST(Shards, AnIndexThatDoesNotMakeWholeTensorsIsRefused) {
     const TemporaryDirectory directory;
     const std::string path = FakeRanks(2, 1).write(directory.path());
     edit_state(path, [](Json&) {});
-    ASSERT_TRUE(newest_checkpoint(directory.path(), kRunOfRanks).has_value());
+    ASSERT_TRUE(newest_of_ranks(directory.path()).has_value());
     edit_state(path, [&edit = edit](Json& document) {
       for (Json& tensor : document["tensors"]) {
         if (tensor["name"] == "matrix") return edit(tensor);
       }
     });
-    EXPECT_EQ(
-        error_of([&] { static_cast<void>(newest_checkpoint(directory.path(), kRunOfRanks)); }).code,
-        ErrorCode::kBadCheckpoint)
+    EXPECT_EQ(error_of([&] { static_cast<void>(newest_of_ranks(directory.path())); }).code,
+              ErrorCode::kBadCheckpoint)
         << what;
     EXPECT_NE(error_of([&] { FakeRanks(1, 0).restore(path); }).code, ErrorCode::kInternal) << what;
   }
@@ -251,9 +257,8 @@ TEST(Shards, FilesThatAreNotThoseOfAllRanksAreRefused) {
   for (const auto& [what, edit] : edits) {
     const TemporaryDirectory directory;
     edit_state(FakeRanks(2, 1).write(directory.path()), edit);
-    EXPECT_EQ(
-        error_of([&] { static_cast<void>(newest_checkpoint(directory.path(), kRunOfRanks)); }).code,
-        ErrorCode::kBadCheckpoint)
+    EXPECT_EQ(error_of([&] { static_cast<void>(newest_of_ranks(directory.path())); }).code,
+              ErrorCode::kBadCheckpoint)
         << what;
   }
 }
@@ -274,16 +279,19 @@ TEST(Shards, AFileThatContradictsTheIndexIsRefused) {
 TEST(Shards, AWriterThatFailsLeavesNothingAndOneThatLostARankItsFiles) {
   for (const ErrorCode code : {ErrorCode::kDiskFull, ErrorCode::kRankLost}) {
     const TemporaryDirectory directory;
-    const std::string path = directory.file("c");
-    const auto fails = [&](const std::string& into) -> CheckpointContent {
+    const std::string& path = directory.path();
+    const auto fails = [&](const UnfinishedDirectory& into) -> CheckpointContent {
       FakeRanks ranks(2, 1);
-      static_cast<void>(write_rank_file(into, 0, 2, ranks.shards(0)));
+      static_cast<void>(write_rank_file(into.directory(), 0, 2, ranks.shards(0)));
       throw Error(code, "no");
     };
-    EXPECT_EQ(error_of([&] { write_checkpoint(path, {}, fails, 1, Json::object()); }).code, code);
+    EXPECT_EQ(error_of([&] {
+                write_checkpoint(Directory::open(path), {}, fails, 1, Json::object());
+              }).code,
+              code);
     EXPECT_EQ(fs::is_empty(path), code == ErrorCode::kDiskFull);
-    EXPECT_FALSE(newest_checkpoint(path, kRunOfRanks).has_value());
-    remove_leftovers(path);
+    EXPECT_FALSE(newest_of_ranks(path).has_value());
+    remove_leftovers(Directory::open(path));
     EXPECT_TRUE(fs::is_empty(path));
   }
 }

@@ -94,14 +94,14 @@ class TrainingRunTest : public testing::Test {
                   RunObserver& observer,
                   const std::optional<FoundCheckpoint>& from = std::nullopt) {
     TrainingRun run(inputs_, options_, from, observer);
-    run.begin(directory, Json::object());
+    run.begin(directory, {});
     return run.train();
   }
   [[nodiscard]] RunDirectory create(const std::string& name) const {
     return RunDirectory::create(directory_.file(name), Overwrite::kRefuse);
   }
   [[nodiscard]] static std::vector<std::int64_t> steps_logged(const RunDirectory& directory) {
-    std::istringstream lines(content_of(directory.file("metrics.jsonl")));
+    std::istringstream lines(content_of(directory.directory().file("metrics.jsonl")));
     std::vector<std::int64_t> steps;
     for (std::string line; std::getline(lines, line);) {
       steps.push_back(Json::parse(line)["step"].get<std::int64_t>());
@@ -149,7 +149,8 @@ TEST_F(TrainingRunTest, TrainsAllStepsAndLeavesOneCheckpoint) {
   ASSERT_EQ(result.times.size(), 1U);
   EXPECT_FALSE(result.times.front().tasks.empty());
   EXPECT_EQ(steps_logged(directory), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(Json::parse(content_of(directory.file("config.json")))["run_id"], directory.run_id());
+  EXPECT_EQ(Json::parse(content_of(directory.directory().file("config.json")))["run_id"],
+            directory.run_id());
 }
 
 TEST_F(TrainingRunTest, AnInterruptedRunGoesOnAsIfItHadNotBeen) {
@@ -173,7 +174,7 @@ TEST_F(TrainingRunTest, AnInterruptedRunGoesOnAsIfItHadNotBeen) {
   RunDirectory directory = RunDirectory::open(directory_.file("run"));
   std::vector<std::string> warnings;
   const auto from = find_resume_point(
-      directory.checkpoints(), directory.run_id(), inputs_, [&](const std::string& text) {
+      directory.checkpoints(), directory.identity(), inputs_, [&](const std::string& text) {
         warnings.push_back(text);
       });
   ASSERT_TRUE(from.has_value());
@@ -205,7 +206,7 @@ TEST_F(TrainingRunTest, WithoutCheckpointsAFinishedRunLeavesNone) {
   Watcher watcher;
   EXPECT_EQ(train(directory, watcher).checkpoint_step, std::nullopt);
   EXPECT_EQ(watcher.held_out, (std::vector<std::int64_t>{4, 6}));
-  EXPECT_FALSE(newest_checkpoint(directory.checkpoints(), directory.run_id()).has_value());
+  EXPECT_FALSE(newest_checkpoint(directory.checkpoints(), directory.identity()).has_value());
 }
 
 TEST_F(TrainingRunTest, ACheckpointGoesOnWithAnyProgramOfTheSameState) {
@@ -215,7 +216,7 @@ TEST_F(TrainingRunTest, ACheckpointGoesOnWithAnyProgramOfTheSameState) {
   std::vector<std::string> warnings;
   const auto found = [&] {
     return find_resume_point(
-        directory.checkpoints(), directory.run_id(), inputs_, [&](const std::string& text) {
+        directory.checkpoints(), directory.identity(), inputs_, [&](const std::string& text) {
           warnings.push_back(text);
         });
   };

@@ -2,7 +2,6 @@
 // Copyright 2026 The Elixir authors
 #include "tools/train/ranks/identity.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -11,11 +10,9 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/json.h"
 #include "runtime/ranks/communicator_messages.h"
 #include "runtime/ranks/tcp_socket.h"
-#include "train/input_file.h"
 
 namespace elixir::tools {
 namespace {
@@ -70,29 +67,9 @@ std::string bounded(std::string value) {
 
 }  // namespace
 
-std::string fingerprint_of_files(const std::vector<std::string>& paths) {
-  constexpr std::int64_t kHeadBytes = 64 << 10, kTailBytes = 1 << 20, kSampleBytes = 4 << 10;
-  constexpr std::int64_t kSamples = 64;
-  Sha256 digest;
-  std::string part;
-  for (const std::string& path : paths) {
-    const auto file = train::InputFile::open(path);
-    const std::int64_t size = file->size_bytes();
-    digest.update(fmt::format("{}\n", size));
-    const auto add = [&](std::int64_t offset, std::int64_t bytes) {
-      offset = std::clamp<std::int64_t>(offset, 0, size);
-      part.resize(static_cast<std::size_t>(std::min(bytes, size - offset)));
-      file->read(offset, part.data(), part.size());
-      digest.update(part);
-    };
-    add(0, kHeadBytes);
-    for (std::int64_t i = 1; i <= kSamples; ++i) add(size / (kSamples + 1) * i, kSampleBytes);
-    add(size - kTailBytes, kTailBytes);
-  }
-  return digest.hex();
-}
-
-RankIdentity identity_of(const TrainOptions& options, const TrainInputs& inputs) {
+RankIdentity identity_of(const TrainOptions& options,
+                         const TrainInputs& inputs,
+                         const std::vector<InputDigest>& digests) {
   const Json values = to_json(options);
   RankIdentity identity;
   for (const char* key : {"labels",
@@ -107,12 +84,10 @@ RankIdentity identity_of(const TrainOptions& options, const TrainInputs& inputs)
                           "eval_batches"}) {
     identity.emplace_back(flag_of(key), bounded(values.at(key).dump()));
   }
-  identity.emplace_back("plan", fingerprint_of_files({options.plan}));
   identity.emplace_back("program", inputs.run.fingerprint);
-  identity.emplace_back("model file", fingerprint_of_files({options.model}));
-  identity.emplace_back("data", fingerprint_of_files(inputs.data_files.files));
-  identity.emplace_back("held-out data", fingerprint_of_files(inputs.held_out_files));
-  identity.emplace_back("weights", fingerprint_of_files(inputs.weight_files));
+  for (const char* input : {"plan", "model file", "data", "held-out data", "weights"}) {
+    identity.emplace_back(input, digest_of_input(digests, input));
+  }
   return identity;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/ranks/communicator.h"
+#include "tools/train/input_digests.h"
 #include "tools/train/inputs.h"
 #include "tools/train/options.h"
 
@@ -17,14 +18,12 @@ namespace elixir::tools {
 /// Names and values: a flag and what was given, or a kind of input and its fingerprint.
 using RankIdentity = std::vector<std::pair<std::string, std::string>>;
 
-[[nodiscard]] RankIdentity identity_of(const TrainOptions& options, const TrainInputs& inputs);
+[[nodiscard]] RankIdentity identity_of(const TrainOptions& options,
+                                       const TrainInputs& inputs,
+                                       const std::vector<InputDigest>& digests);
 
 /// Every rank must call it. Throws kRanksDiffer, the same on all, which names each rank that
 /// differs from rank 0, and in what.
 void compare_identities(const RankIdentity& own, const runtime::Ranks& ranks);
-
-/// A digest of sizes and samples of the files, in order: of their beginnings, of their ends, where
-/// archives keep the checksums of what they hold, and of places in between.
-[[nodiscard]] std::string fingerprint_of_files(const std::vector<std::string>& paths);
 
 }  // namespace elixir::tools

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -85,8 +86,11 @@ MetRanks meet_ranks(const runtime::StartedRank& started) {
   return {started, runtime::meet(started, version, patience(), std::move(store))};
 }
 
-void check_met(const MetRanks& met, const TrainOptions& options, const TrainInputs& inputs) {
-  compare_identities(identity_of(options, inputs), met.ways.ranks());
+void check_met(const MetRanks& met,
+               const TrainOptions& options,
+               const TrainInputs& inputs,
+               const std::vector<InputDigest>& digests) {
+  compare_identities(identity_of(options, inputs, digests), met.ways.ranks());
   const int world = inputs.run.plan.world;
   if (world == met.started.world) return;
   throw Error(ErrorCode::kRanksContradict,
@@ -121,15 +125,15 @@ Answer follow(TrainOptions options,
               Context& context) {
   options.dry_run = true;  // rank 0 makes the run directory
   end_when_overdue(ways);
-  std::string run_directory;
+  std::optional<train::JoinedRun> joined;  // its lock is held until this rank has left its traces
   try {
-    run_directory = find_place(options, context).path;
+    static_cast<void>(find_place(options, context));
     const TrainInputs inputs = read_inputs(open_files(options, context), options, context);
-    if (met != nullptr) check_met(*met, options, inputs);
+    if (met != nullptr) check_met(*met, options, inputs, input_digests(options, inputs));
     train::RunOptions wanted = run_options(options, ways.ranks(), context);
-    train::follow(inputs.run, wanted);
+    train::follow(inputs.run, wanted, joined);
   } catch (const Error& error) {
-    leave_traces(error, ways, run_directory, context);
+    leave_traces(error, ways, joined ? &joined->directory : nullptr, context);
     throw;
   }
   return Answer::kYes;
@@ -157,12 +161,12 @@ void tell_others(const Error& error, const runtime::RankWays& ways) {
 
 void leave_traces(const Error& error,
                   const runtime::RankWays& ways,
-                  const std::string& run_directory,
+                  const Directory* run,
                   const Context& context) {
   tell_others(error, ways);
-  if (ways.recorder().position().step == 0) return;
+  if (run == nullptr || ways.recorder().position().step == 0) return;
   const runtime::Ranks ranks = ways.ranks();
-  train::write_last_tasks(run_directory,
+  train::write_last_tasks(*run,
                           ways.recorder(),
                           ranks.rank(),
                           ranks.world(),

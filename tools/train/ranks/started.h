@@ -4,9 +4,13 @@
 // A run of ranks that torchrun or SLURM has started (variables.h), and what every rank other than
 // 0 does, whoever has started it.
 
+#include <vector>
+
+#include "core/directory.h"
 #include "plan/plan.h"
 #include "runtime/ranks/rendezvous.h"
 #include "tools/common/run_tool.h"
+#include "tools/train/input_digests.h"
 #include "tools/train/inputs.h"
 #include "tools/train/options.h"
 
@@ -30,7 +34,10 @@ void warn_of_strangers(const runtime::StartedRank& started, Context& context);
 
 /// Throws kRanksDiffer when not all have the same inputs, kRanksContradict when the plan is for
 /// another number of ranks. Every rank must call it.
-void check_met(const MetRanks& met, const TrainOptions& options, const TrainInputs& inputs);
+void check_met(const MetRanks& met,
+               const TrainOptions& options,
+               const TrainInputs& inputs,
+               const std::vector<InputDigest>& digests);
 
 /// Threads of one rank that a launcher has started; 0: as for others.
 [[nodiscard]] int threads_of_started_rank();
@@ -52,9 +59,10 @@ void tell_others(const Error& error, const runtime::RankWays& ways);
 void end_when_overdue(const runtime::RankWays& ways);
 
 /// What this rank leaves when it fails: the others hear why, and its last tasks are written down.
+/// `run`: nullptr as long as this rank has no run directory.
 void leave_traces(const Error& error,
                   const runtime::RankWays& ways,
-                  const std::string& run_directory,
+                  const Directory* run,
                   const Context& context);
 
 }  // namespace elixir::tools

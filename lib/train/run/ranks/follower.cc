@@ -18,8 +18,8 @@ namespace {
 
 class Follower {
  public:
-  Follower(const RunInputs& inputs, const RunOptions& options)
-      : inputs_(inputs), options_(options), control_(*options.ranks.control) {}
+  Follower(const RunInputs& inputs, const RunOptions& options, std::optional<JoinedRun>& joined)
+      : inputs_(inputs), options_(options), joined_(joined), control_(*options.ranks.control) {}
 
   void run() {
     const RankCommand first = receive(control_);
@@ -55,12 +55,15 @@ class Follower {
       case RankCall::kState:
         static_cast<void>(trainer_->state(command.name, command.part));
         return;
+      case RankCall::kJoin:
+        return join_with_others(command.name.substr(kIdLetters),
+                                command.name.substr(0, kIdLetters),
+                                options_.ranks,
+                                joined_);
       case RankCall::kRestore:
-        return restore_shards(command.name, *trainer_, options_.ranks);
-      case RankCall::kCheckShared:
-        return check_shared(command.name, options_.ranks);
+        return restore_shards(checkpoints(), command.name, *trainer_, options_.ranks);
       case RankCall::kSaveShards:
-        static_cast<void>(save_shards(command.name, *trainer_, options_.ranks));
+        static_cast<void>(save_shards(checkpoints(), command.name, *trainer_, options_.ranks));
         return;
       case RankCall::kTimes:
         static_cast<void>(gather_times(times_, &control_));
@@ -91,8 +94,14 @@ class Follower {
     times_.take(report);
   }
 
+  [[nodiscard]] const Directory& checkpoints() const {
+    require(joined_.has_value(), "rank 0 does not say where the run is");
+    return joined_->checkpoints;
+  }
+
   const RunInputs& inputs_;
   const RunOptions& options_;
+  std::optional<JoinedRun>& joined_;
   runtime::Communicator& control_;
   std::optional<runtime::Trainer> trainer_;
   std::deque<runtime::PendingStep> steps_;  ///< not yet waited for
@@ -101,9 +110,9 @@ class Follower {
 
 }  // namespace
 
-void follow(const RunInputs& inputs, const RunOptions& options) {
+void follow(const RunInputs& inputs, const RunOptions& options, std::optional<JoinedRun>& joined) {
   require(options.ranks.rank() > 0, "rank 0 follows nobody");
-  Follower(inputs, options).run();
+  Follower(inputs, options, joined).run();
 }
 
 }  // namespace elixir::train

@@ -3,13 +3,11 @@
 #include "train/run/ranks/last_tasks.h"
 
 #include <exception>
-#include <filesystem>
-#include <system_error>
 
 #include <fmt/format.h>
 
-#include "core/files.h"
 #include "runtime/ranks/tcp_socket.h"
+#include "train/run/run_config.h"
 
 namespace elixir::train {
 
@@ -41,27 +39,27 @@ Json last_tasks_document(const runtime::TaskRecorder& recorder,
   return document;
 }
 
-void write_last_tasks(const std::string& run_directory,
+void write_last_tasks(const Directory& run,
                       const runtime::TaskRecorder& recorder,
                       int rank,
                       int world,
                       const ErrorInfo& error,
                       const Json& meta) noexcept {
-  namespace fs = std::filesystem;
   try {
-    if (!fs::exists(fs::path(run_directory) / "config.json")) return;
-    const fs::path folder = fs::path(run_directory) / kLastTasks;
-    fs::create_directory(folder);
-    write_file((folder / fmt::format("rank-{}.json", rank)).string(),
+    if (run.kind_of(kConfigFile) != Directory::Kind::kFile) return;
+    run.make(kLastTasks)
+        .write(fmt::format("rank-{}.json", rank),
                dump(last_tasks_document(recorder, rank, world, error, meta)),
                Overwrite::kAllow);
   } catch (const std::exception&) {  // what failed before matters more
   }
 }
 
-void remove_last_tasks(const std::string& run_directory) noexcept {
-  std::error_code ignored;
-  std::filesystem::remove_all(std::filesystem::path(run_directory) / kLastTasks, ignored);
+void remove_last_tasks(const Directory& run) noexcept {
+  try {
+    run.remove(kLastTasks);
+  } catch (const std::exception&) {  // they say of which failure they are
+  }
 }
 
 }  // namespace elixir::train

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/directory.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "runtime/ranks/task_recorder.h"
@@ -21,9 +22,8 @@ inline constexpr const char* kLastTasks = "last-tasks";
                                        const ErrorInfo& error,
                                        const Json& meta);
 
-/// Only if `run_directory` is the directory of a run, on this host. Never throws: there is an error
-/// already.
-void write_last_tasks(const std::string& run_directory,
+/// Only if `run` is the directory of a run. Never throws: there is an error already.
+void write_last_tasks(const Directory& run,
                       const runtime::TaskRecorder& recorder,
                       int rank,
                       int world,
@@ -31,6 +31,6 @@ void write_last_tasks(const std::string& run_directory,
                       const Json& meta) noexcept;
 
 /// Those of an earlier failure.
-void remove_last_tasks(const std::string& run_directory) noexcept;
+void remove_last_tasks(const Directory& run) noexcept;
 
 }  // namespace elixir::train

@@ -9,15 +9,6 @@
 #include "train/run/ranks/rank_checkpoints.h"
 
 namespace elixir::train {
-namespace {
-
-/// Ranks may run in different directories.
-std::string absolute_path(const std::string& path) {
-  return std::filesystem::absolute(path).lexically_normal().string();
-}
-
-}  // namespace
-
 using runtime::StatePart;
 
 LedTrainer::LedTrainer(const RunInputs& inputs,
@@ -84,24 +75,24 @@ void LedTrainer::set_steps_done(std::int64_t steps) {
   trainer_->set_steps_done(steps);
 }
 
-void LedTrainer::check_shared(const std::string& directory) {
+void LedTrainer::join(const RunDirectory& run) {
   if (ranks_.control == nullptr) return;
-  const UnfinishedDirectory seen(absolute_path(directory), "ranks");
-  tell({.call = RankCall::kCheckShared, .name = seen.path()});
-  train::check_shared(seen.path(), ranks_);
+  // Ranks may run in different directories.
+  const std::string path = std::filesystem::absolute(run.path()).lexically_normal().string();
+  tell({.call = RankCall::kJoin, .name = run.attempt().id + path});
+  await_joined(ranks_);
 }
 
-CheckpointContent LedTrainer::save_shards(const std::string& directory,
+CheckpointContent LedTrainer::save_shards(const Directory& checkpoints,
+                                          const std::string& name,
                                           const std::function<void(double)>& progress) {
-  const std::string path = absolute_path(directory);
-  tell({.call = RankCall::kSaveShards, .name = path});
-  return train::save_shards(path, *trainer_, ranks_, progress);
+  tell({.call = RankCall::kSaveShards, .name = name});
+  return train::save_shards(checkpoints, name, *trainer_, ranks_, progress);
 }
 
-void LedTrainer::restore(const std::string& checkpoint) {
-  const std::string path = absolute_path(checkpoint);
-  tell({.call = RankCall::kRestore, .name = path});
-  restore_shards(path, *trainer_, ranks_);
+void LedTrainer::restore(const Directory& checkpoints, const std::string& name) {
+  tell({.call = RankCall::kRestore, .name = name});
+  restore_shards(checkpoints, name, *trainer_, ranks_);
 }
 
 }  // namespace elixir::train

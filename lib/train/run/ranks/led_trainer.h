@@ -15,6 +15,7 @@
 #include "train/run/checkpoint.h"
 #include "train/run/ranks/rank_commands.h"
 #include "train/run/ranks/rank_times.h"
+#include "train/run/run_directory.h"
 #include "train/run/run_setup.h"
 
 namespace elixir::train {
@@ -48,11 +49,13 @@ class LedTrainer {
   [[nodiscard]] at::Tensor buffer(const std::string& name) { return trainer_->buffer(name); }
   void set_steps_done(std::int64_t steps);
 
-  /// As in rank_checkpoints.h, on all ranks. check_shared() does nothing where there is one rank.
-  void check_shared(const std::string& directory);
-  [[nodiscard]] CheckpointContent save_shards(const std::string& directory,
+  /// As in rank_checkpoints.h, on all ranks. The others must have joined the run directory before
+  /// they use it; where there is one rank, join() does nothing.
+  void join(const RunDirectory& run);
+  [[nodiscard]] CheckpointContent save_shards(const Directory& checkpoints,
+                                              const std::string& name,
                                               const std::function<void(double)>& progress);
-  void restore(const std::string& checkpoint);
+  void restore(const Directory& checkpoints, const std::string& name);
 
   [[nodiscard]] std::int64_t steps_done() const { return trainer_->steps_done(); }
   [[nodiscard]] const program::Program& program() const { return trainer_->program(); }

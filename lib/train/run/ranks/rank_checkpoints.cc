@@ -2,15 +2,16 @@
 // Copyright 2026 The Elixir authors
 #include "train/run/ranks/rank_checkpoints.h"
 
-#include <filesystem>
-#include <system_error>
-#include <vector>
+#include <unistd.h>
 
-#include <fmt/format.h>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/file_error.h"
-#include "core/files.h"
+#include "train/input_file.h"
 #include "train/run/ranks/rank_reports.h"
 #include "train/run/shards/rank_file.h"
 #include "train/run/shards/shard_index.h"
@@ -19,21 +20,21 @@
 namespace elixir::train {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kHelp =
     "every rank reads and writes checkpoints: put the run directory where all hosts have it, at "
     "the same path";
 
 /// On rank 0: every other one has written its file here.
-void check_seen(const std::string& directory,
+void check_seen(const Directory& directory,
                 const std::vector<std::string>& names,
                 const std::vector<RankReport>& reports) {
   for (std::size_t rank = 1; rank < reports.size(); ++rank) {
-    const std::string path = (fs::path(directory) / names[rank]).string();
-    std::error_code error;
-    const auto bytes = fs::file_size(path, error);
-    if (!error && bytes == static_cast<std::uintmax_t>(reports[rank].bytes)) continue;
+    const std::string& name = names[rank];
+    if (directory.kind_of(name) == Directory::Kind::kFile &&
+        InputFile::open(directory, name)->size_bytes() == reports[rank].bytes) {
+      continue;
+    }
+    const std::string path = directory.file(name);
     throw file_error(ErrorCode::kOutputUnwritable,
                      path,
                      "rank {} of {} on {} has written `{}`, and rank 0 on {} does not see it",
@@ -48,27 +49,48 @@ void check_seen(const std::string& directory,
 
 }  // namespace
 
-void check_shared(const std::string& directory, const runtime::Ranks& ranks) {
-  std::vector<std::string> names;
-  names.reserve(static_cast<std::size_t>(ranks.world()));
-  for (int rank = 0; rank < ranks.world(); ++rank) names.push_back(fmt::format("rank-{}", rank));
-  const auto leave_sign = [&] {
-    const std::string& name = names[static_cast<std::size_t>(ranks.rank())];
-    write_file((fs::path(directory) / name).string(), name, Overwrite::kRefuse);
-    return RankReport{.bytes = static_cast<std::int64_t>(name.size())};
+JoinedRun join_run(const std::string& path, const std::string& attempt) {
+  const auto fail = [&](const std::string& why) {
+    return file_error(ErrorCode::kOutputUnwritable, path, "cannot write to `{}`: {}", path, why);
   };
-  const std::vector<RankReport> reports = work_together(*ranks.control, leave_sign, kHelp);
-  if (ranks.rank() == 0) check_seen(directory, names, reports);
+  if (::access(path.c_str(), W_OK | X_OK) != 0) throw fail(std::strerror(errno));
+  Directory directory = Directory::open(path);
+  RunLock lock = RunLock::follow(directory, attempt);
+  std::optional<Directory> checkpoints = directory.find("checkpoints");
+  if (!checkpoints) throw fail("it has no checkpoints/");
+  return {std::move(directory), std::move(*checkpoints), std::move(lock)};
 }
 
-CheckpointContent save_shards(const std::string& directory,
+void await_joined(const runtime::Ranks& ranks) {
+  work_together(
+      *ranks.control, [] { return RankReport{}; }, kHelp);
+}
+
+void join_with_others(const std::string& path,
+                      const std::string& attempt,
+                      const runtime::Ranks& ranks,
+                      std::optional<JoinedRun>& joined) {
+  work_together(
+      *ranks.control,
+      [&] {
+        joined.emplace(join_run(path, attempt));
+        return RankReport{};
+      },
+      kHelp);
+}
+
+CheckpointContent save_shards(const Directory& checkpoints,
+                              const std::string& name,
                               runtime::Trainer& trainer,
                               const runtime::Ranks& ranks,
                               const std::function<void(double)>& progress) {
   const std::vector<StateShard> shards = shards_of(trainer, ranks.rank());
+  std::optional<Directory> directory;
   const auto write_own = [&] {
+    directory = checkpoints.find(name);
+    if (!directory) throw change_error(checkpoints.file(name), ENOENT);
     const CheckpointFile file =
-        write_rank_file(directory, ranks.rank(), ranks.world(), shards, progress);
+        write_rank_file(*directory, ranks.rank(), ranks.world(), shards, progress);
     return RankReport{.bytes = file.bytes, .digest = file.digest};
   };
   const std::vector<RankReport> reports = work_together(*ranks.control, write_own, kHelp);
@@ -80,20 +102,22 @@ CheckpointContent save_shards(const std::string& directory,
     names.push_back(rank_file_name(rank, ranks.world()));
     content.files.push_back({names.back(), report.bytes, report.digest});
   }
-  check_seen(directory, names, reports);
+  check_seen(*directory, names, reports);
   content.tensors = index_of(shards);
   return content;
 }
 
-void restore_shards(const std::string& path,
+void restore_shards(const Directory& checkpoints,
+                    const std::string& name,
                     runtime::Trainer& trainer,
                     const runtime::Ranks& ranks) {
   const std::vector<StateShard> shards = shards_of(trainer, ranks.rank());
-  if (ranks.control == nullptr) return restore_checkpoint(path, shards);
+  const auto restore = [&] { restore_checkpoint(open_checkpoint(checkpoints, name), shards); };
+  if (ranks.control == nullptr) return restore();
   work_together(
       *ranks.control,
       [&] {
-        restore_checkpoint(path, shards);
+        restore();
         return RankReport{};
       },
       kHelp);

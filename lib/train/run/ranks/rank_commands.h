@@ -19,9 +19,9 @@ enum class RankCall : std::int32_t {
   kStep,               ///< `number`: the step; `value`: the learning rate; `flag`: time its tasks
   kWait,               ///< `number`: the step, one of the two newest
   kState,              ///< `name`, `part`
-  kRestore,            ///< `name`: the checkpoint's directory
-  kCheckShared,        ///< `name`: a directory that all must see
-  kSaveShards,         ///< `name`: the directory for a file of each rank
+  kJoin,               ///< `name`: the attempt's id, then the path of the run directory
+  kRestore,            ///< `name`: of the checkpoint
+  kSaveShards,         ///< `name`: of the directory for a file of each rank
   kSetStepsDone,       ///< `number`
   kPrepareEvaluation,  ///
   kEvaluate,           ///< `number`: the batch; `of`: how many there are

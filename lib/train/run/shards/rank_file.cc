@@ -7,7 +7,7 @@
 
 namespace elixir::train {
 
-CheckpointFile write_rank_file(const std::string& directory,
+CheckpointFile write_rank_file(const Directory& directory,
                                int rank,
                                int world,
                                const std::vector<StateShard>& shards,
@@ -30,7 +30,7 @@ CheckpointFile write_rank_file(const std::string& directory,
                        }});
   }
   const std::string name = rank_file_name(rank, world);
-  write_safetensors(directory + "/" + name, std::move(sources), {}, Overwrite::kRefuse);
+  directory.write_streamed(name, Overwrite::kRefuse, safetensors_content(std::move(sources), {}));
   return checkpoint_file(directory, name);
 }
 

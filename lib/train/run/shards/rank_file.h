@@ -13,8 +13,8 @@
 namespace elixir::train {
 
 /// Writes rank-`rank`-of-`world`.safetensors into `directory`. It is on the disk when this returns.
-/// `progress`, if given, gets the share written so far. Throws as write_file_streamed().
-CheckpointFile write_rank_file(const std::string& directory,
+/// `progress`, if given, gets the share written so far. Throws as Directory::write_streamed().
+CheckpointFile write_rank_file(const Directory& directory,
                                int rank,
                                int world,
                                const std::vector<StateShard>& shards,

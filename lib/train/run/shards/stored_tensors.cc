@@ -17,23 +17,27 @@ namespace elixir::train {
 
 using runtime::HeldElements;
 
-StoredTensors StoredTensors::open(const std::string& directory) {
-  const auto document = JsonDocument::load(directory + "/" + kStateFile);
+std::shared_ptr<const JsonDocument> load_state(const Directory& checkpoint) {
+  return JsonDocument::parse(checkpoint.read(kStateFile), checkpoint.file(kStateFile));
+}
+
+StoredTensors StoredTensors::open(const Directory& checkpoint) {
+  const auto document = load_state(checkpoint);
   const JsonCursor root = document->root("elixir.checkpoint", 1);
   StoredTensors stored;
-  if (root.has("tensors") && !root.at("tensors").is_null()) {
-    stored.add_pieces(
-        directory, root.at("tensors"), static_cast<int>(root.at("files").items().size()));
+  if (const auto index = root.nullable("tensors")) {
+    stored.add_pieces(checkpoint, *index, static_cast<int>(root.at("files").items().size()));
   } else {
-    for (const char* name : {kModelFile, kOptimizerFile}) stored.add_whole(directory + "/" + name);
+    for (const char* name : {kModelFile, kOptimizerFile}) stored.add_whole(checkpoint, name);
   }
   return stored;
 }
 
 /// A file of whole tensors is like that of a rank which holds everything.
-void StoredTensors::add_whole(const std::string& path) {
+void StoredTensors::add_whole(const Directory& checkpoint, const std::string& name) {
+  const std::string path = checkpoint.file(name);
   const int file = static_cast<int>(files_.size());
-  files_.push_back(Safetensors::open(path));
+  files_.push_back(Safetensors::open(InputFile::open(checkpoint, name)));
   for (const SafetensorsEntry& entry : files_.back()->entries()) {
     if (!entry.dtype) {
       throw file_error(ErrorCode::kBadCheckpoint,
@@ -51,9 +55,9 @@ void StoredTensors::add_whole(const std::string& path) {
   }
 }
 
-void StoredTensors::add_pieces(const std::string& directory, const JsonCursor& index, int world) {
+void StoredTensors::add_pieces(const Directory& checkpoint, const JsonCursor& index, int world) {
   for (int rank = 0; rank < world; ++rank) {
-    files_.push_back(Safetensors::open(directory + "/" + rank_file_name(rank, world)));
+    files_.push_back(Safetensors::open(InputFile::open(checkpoint, rank_file_name(rank, world))));
   }
   for (StoredTensor& tensor : read_index(index, world)) {
     for (const StoredPiece& piece : tensor.pieces) {

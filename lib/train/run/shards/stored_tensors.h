@@ -12,6 +12,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "core/directory.h"
+#include "core/json.h"
 #include "train/run/shards/shard_index.h"
 #include "train/weights/safetensors.h"
 
@@ -21,11 +23,14 @@ inline constexpr const char* kModelFile = "model.safetensors";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 inline constexpr const char* kStateFile = "state.json";
 
+/// state.json of a checkpoint. Throws kFileNotFound, kFileUnreadable, kIoError, kJson….
+[[nodiscard]] std::shared_ptr<const JsonDocument> load_state(const Directory& checkpoint);
+
 class StoredTensors {
  public:
-  /// Of the checkpoint in `directory`. Throws kBadCheckpoint unless the files have what the index
-  /// says; kFileNotFound, kBadSafetensors, kJson….
-  static StoredTensors open(const std::string& directory);
+  /// Of this checkpoint. Throws kBadCheckpoint unless the files have what the index says;
+  /// kBadSafetensors, and as load_state().
+  static StoredTensors open(const Directory& checkpoint);
 
   /// nullptr: the checkpoint does not have it.
   [[nodiscard]] const StoredTensor* find(const std::string& name) const;
@@ -36,8 +41,8 @@ class StoredTensors {
                                 const runtime::HeldElements& elements) const;
 
  private:
-  void add_whole(const std::string& path);
-  void add_pieces(const std::string& directory, const JsonCursor& index, int world);
+  void add_whole(const Directory& checkpoint, const std::string& name);
+  void add_pieces(const Directory& checkpoint, const JsonCursor& index, int world);
   /// Counted by the strides of `tensor`.
   [[nodiscard]] at::Tensor read_as_stored(const StoredTensor& tensor,
                                           const runtime::HeldElements& elements) const;
