@@ -33,7 +33,8 @@ struct OpenedFiles {
   plan::Plan plan;
   capture::Model model;
 };
-[[nodiscard]] OpenedFiles open_files(const TrainOptions& options);
+/// A new run takes options that are not given from the plan, where that has them.
+[[nodiscard]] OpenedFiles open_files(TrainOptions& options, const Context& context);
 
 [[nodiscard]] TrainInputs read_inputs(const OpenedFiles& files,
                                       const TrainOptions& options,

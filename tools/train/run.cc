@@ -146,7 +146,7 @@ Answer lead(const TrainOptions& flags, const MetRanks* met, Context& context) {
   TrainOptions options = flags;
   RunPlace place = find_place(options, context);
   // Checked before the outputs, so that an invalid plan or model is reported first.
-  const OpenedFiles files = open_files(options);
+  const OpenedFiles files = open_files(options, context);
   check_outputs(options, place, context);
   const TrainInputs inputs = read_inputs(files, options, context);
   if (met != nullptr) check_met(*met, options, inputs);

@@ -107,7 +107,7 @@ Answer follow(TrainOptions options,
   std::string run_directory;
   try {
     run_directory = find_place(options, context).path;
-    const TrainInputs inputs = read_inputs(open_files(options), options, context);
+    const TrainInputs inputs = read_inputs(open_files(options, context), options, context);
     if (met != nullptr) check_met(*met, options, inputs);
     train::RunOptions wanted = run_options(options, ways.ranks(), context);
     train::follow(inputs.run, wanted);
