@@ -24,7 +24,8 @@ void collect(const c10::IValue& value, const std::string& name, std::vector<Name
     const auto elements =
         value.isTuple() ? value.toTupleRef().elements().vec() : value.toListRef().vec();
     for (std::size_t i = 0; i < elements.size(); ++i) {
-      collect(elements[i], fmt::format("number {}", i + 1), found);
+      const std::string its = name.empty() ? "number " : name + ".";
+      collect(elements[i], fmt::format("{}{}", its, i + 1), found);
     }
   } else if (value.isGenericDict()) {
     for (const auto& entry : value.toGenericDict()) {

@@ -78,6 +78,15 @@ program::Program with_call(const std::string& name, const program::Ints& sizes, 
   return program;
 }
 
+/// The clone of the labels, at this position among the operators, becomes that of labels[:, 1:].
+void clone_from_second_label(program::Program& program, std::size_t clone) {
+  auto& cut = std::get<program::TensorRef>(program.operators[clone].arguments[0]);
+  cut.sizes = {2, 3};
+  cut.offset = 1;
+  program.operators[clone].outputs = {test::tensor(4, {6}, DType::kInt64)};
+  program.operators.back().arguments[1] = test::tensor(4, {6}, DType::kInt64);
+}
+
 std::string counting(std::size_t n) {
   std::string bytes(n, '\0');
   for (std::size_t i = 0; i < n; ++i) bytes[i] = static_cast<char>(i % 256);
@@ -182,10 +191,7 @@ TEST(LabelUse, ATargetThatNoEmbeddingLooksUpIsALabel) {
 
 TEST(LabelUse, ATargetReadFromItsSecondTokenOnIsShiftedByTheModel) {
   program::Program program = language_model(256);
-  // labels[:, 1:] is cloned.
-  auto& cut = std::get<program::TensorRef>(program.operators[1].arguments[0]);
-  cut.sizes = {2, 3};
-  cut.offset = 1;
+  clone_from_second_label(program, 1);
   EXPECT_TRUE(label_use(program).model_shifts);
   EXPECT_FALSE(label_use(program).unshifted);
 }
@@ -210,9 +216,7 @@ TEST(LabelUse, NothingIsSaidOfAModelThatMovesPositionsAfterItsEmbedding) {
 
 TEST(LabelUse, OutputsAndLabelsWithoutTheirFirstPositionAreNotShifted) {
   program::Program program = with_call("aten::slice", {2, 3, 16}, 16);
-  auto& cut = std::get<program::TensorRef>(program.operators[2].arguments[0]);
-  cut.sizes = {2, 3};
-  cut.offset = 1;
+  clone_from_second_label(program, 2);
   EXPECT_FALSE(label_use(program).model_shifts);
   EXPECT_FALSE(label_use(program).unshifted);
 }
