@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 // elixir-search: profile + hardware + budgets -> plan.json, or the reason why there is no plan. It
 // links only the planning half, so that it starts in milliseconds and runs anywhere.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/json.h"
@@ -142,6 +144,26 @@ void warn_about_operators(const elixir::search::Found& found,
                {fmt::format("on that machine: elixir-bench --operators {}", options.profile)});
 }
 
+/// What rests on disturbed figures is not promised, and may be wrong by any factor.
+void warn_about_disturbed(const elixir::search::Found& found,
+                          const Options& options,
+                          elixir::tools::Context& context) {
+  const std::vector<std::string>& disturbed = found.plan.predicted.disturbed;
+  if (disturbed.empty()) return;
+  std::vector<std::string> only = disturbed;
+  only.erase(std::remove(only.begin(), only.end(), "operators"), only.end());
+  std::string flags;
+  for (const std::string& name : only) flags += " --only " + name;
+  if (only.size() < disturbed.size()) flags += " --operators " + options.profile;
+  context.warn(
+      fmt::format("the predicted time is not promised: other programs disturbed the measurements "
+                  "behind it ({})",
+                  fmt::join(disturbed, ", ")),
+      {fmt::format("measure them again while nothing else runs: elixir-bench{} --into {}",
+                   flags,
+                   options.hardware)});
+}
+
 /// One row per budget and no plan, to find out which GPU would be enough.
 elixir::tools::Answer compare_budgets(const Documents& documents,
                                       Options& options,
@@ -221,9 +243,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
                         "the profile `{}` is of a step with {}, with which Elixir does not train",
                         options.profile,
                         name_of(documents.profile.optimizer))
-        .help(
-            "profile again with --optimizer adamw (plans can be made for adam and sgd, too, but "
-            "none trains)");
+        .help("profile again with --optimizer adamw");
   }
   warn_about_form(documents.profile, context);
   options.request.optimizer = documents.profile.optimizer;
@@ -273,6 +293,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   context.write_output(output, elixir::dump(elixir::plan::to_json(found.plan)));
   warn_about_operators(found, options, context);
   warn_about_losses(found, context);
+  warn_about_disturbed(found, options, context);
   context.document() = document_of(found);
   context.document()["plan"] = output;
   context.document()["fewer_gpus"] = document_of(fewer);
@@ -361,7 +382,7 @@ int main(int argc, char** argv) {
                  elixir::plan::kMomentDTypes,
                  &request.moment_dtype,
                  "dtype of AdamW's moments; bf16 takes half the memory and a quarter less traffic, "
-                 "rounds differently, and needs a beta2 of at most 0.998 (0.95 is usual)");
+                 "rounds differently, and needs a beta2 of at most 0.998: the plan has 0.95");
     flags.choice("--optimizer-state",
                  elixir::search::kOptimizerStates,
                  &request.optimizer_state,

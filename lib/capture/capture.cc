@@ -3,11 +3,14 @@
 #include "capture/capture.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "capture/cuda_architectures.h"
 #include "capture/host_cpu.h"
@@ -18,6 +21,7 @@
 #include "capture/record/dispatch/session.h"
 #include "capture/record/graph/graph_edit.h"
 #include "capture/record/step.h"
+#include "capture/record/untrained_scalars.h"
 #include "core/allocation_unit.h"
 #include "core/error.h"
 #include "program/limits.h"
@@ -31,16 +35,69 @@ using program::OperatorId;
 using program::Phase;
 using program::Program;
 
-/// The last "RuntimeError: …" line of a message that TorchScript wrapped in tracebacks.
+/// Whether `line` is that of an exception at the end of a traceback: "builtins.ValueError: …".
+bool names_exception(std::string_view line) {
+  const std::size_t end = line.find(':');
+  if (end == 0 || end == std::string_view::npos) return false;
+  return std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(end), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+  });
+}
+
+/// What an exception says, without the tracebacks that TorchScript puts before it. Of LibTorch's
+/// own, the first line; of one that the model raises, its class and all its lines.
 std::string bare_message(const std::string& text) {
-  std::string message = text;
-  const std::string marker = "RuntimeError: ";
-  if (const std::size_t at = message.rfind(marker); at != std::string::npos) {
-    message = message.substr(at + marker.size());
+  constexpr std::string_view kEndOfTraceback = "<--- HERE", kOfLibTorch = "RuntimeError: ";
+  std::size_t at = text.rfind(kEndOfTraceback);
+  at = at == std::string::npos ? 0 : text.find('\n', at);
+  const auto next_line = [&](std::size_t from) {
+    const std::size_t end = text.find('\n', from);
+    return end == std::string::npos ? end : end + 1;
+  };
+  if (at != 0) {
+    while (at != std::string::npos && !names_exception(std::string_view(text).substr(at))) {
+      at = next_line(at);
+    }
   }
-  if (const std::size_t end = message.find('\n'); end != std::string::npos) message.resize(end);
-  while (!message.empty() && (message.back() == '.' || message.back() == ' ')) message.pop_back();
+  if (at == std::string::npos) at = 0;
+  std::string message = text.substr(at);
+  const bool of_libtorch = at == 0 || message.rfind(kOfLibTorch, 0) == 0;
+  if (message.rfind(kOfLibTorch, 0) == 0) message.erase(0, kOfLibTorch.size());
+  if (of_libtorch && message.rfind("AssertionError:", 0) != 0) {
+    if (const std::size_t end = message.find('\n'); end != std::string::npos) message.resize(end);
+  } else {
+    // A class has its module before it.
+    message.erase(0, message.rfind('.', message.find(':')) + 1);
+  }
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  while (!message.empty() && std::string_view(". :").find(message.back()) != std::string::npos) {
+    message.pop_back();
+  }
   return message;
+}
+
+/// Whether autograd refuses a change in place that it allows under no_grad.
+bool misses_no_grad(std::string_view message) {
+  const auto says = [&](std::string_view text) {
+    return message.find(text) != std::string_view::npos;
+  };
+  return says("a leaf Variable that requires grad is being used in an in-place operation") ||
+         says("arguments don't support automatic differentiation") ||
+         says("modified by an inplace operation");
+}
+
+Error changes_in_place(const Session& session, const std::string& message) {
+  const bool backward = session.position().phase() == Phase::kBackward;
+  return Error(ErrorCode::kUnsupportedModel,
+               "{} changes a tensor in place that has a gradient, in {}: {}",
+               backward ? "the model" : "forward",
+               session.position().place(),
+               message)
+      .note(
+          "torch.jit.trace does not keep torch.no_grad(): what the model does under it is traced "
+          "as if it trained")
+      .help("let it work on copies, as in x.detach().clone(), and export the model again")
+      .help("or keep no_grad: torch.jit.script, for the part that uses it");
 }
 
 /// "bf16" when inputs in bf16 meet parameters of another dtype; "" when all have one dtype.
@@ -64,6 +121,8 @@ Error model_rejects(const Session& session,
   const Findings& findings = session.findings();
   const StepInputs& inputs = step.inputs;
   const std::string place = session.position().place();
+  const std::string message = bare_message(findings.message().empty() ? what : findings.message());
+  if (misses_no_grad(message)) return changes_in_place(session, message);
   ErrorInfo info;
   info.code = ErrorCode::kModelRejectsInput;
   info.message = "the model rejects its inputs in " + place;
@@ -73,7 +132,7 @@ Error model_rejects(const Session& session,
   } else if (!findings.refused_operator().empty()) {
     info.notes.push_back("LibTorch refuses " + findings.refused_operator());
   }
-  info.message += ": " + bare_message(findings.message().empty() ? what : findings.message());
+  info.message += ": " + message;
   for (std::size_t i = 0; i < inputs.names.size(); ++i) {
     info.notes.push_back("input " + inputs.names[i] + " is " +
                          c10::toString(inputs.tensors[i].scalar_type()) +
@@ -129,8 +188,22 @@ void declare(Session& session, const Step& step, Program& program) {
   }
 }
 
+void warn_of_untrained(const c10::IValue& returned,
+                       const at::Tensor& loss,
+                       std::vector<std::string>& warnings) {
+  const std::vector<std::string> names = untrained_scalars(returned, loss);
+  if (names.empty()) return;
+  warnings.push_back(
+      fmt::format("forward returns scalars that do not train beside its loss: {}; to train them, "
+                  "return their sum as the loss",
+                  fmt::join(names, ", ")));
+}
+
 /// Runs forward and backward under the fallbacks, and returns the loss.
-at::Tensor run(Session& session, const Step& step, const Options& options) {
+at::Tensor run(Session& session,
+               const Step& step,
+               const Options& options,
+               std::vector<std::string>& warnings) {
   const PlainExecution plain(options.backward, BackwardThread::kThis);
   const CaptureScope scope;
   const Findings& findings = session.findings();
@@ -145,6 +218,7 @@ at::Tensor run(Session& session, const Step& step, const Options& options) {
       future->waitAndThrow();
       const c10::IValue returned = future->value();
       loss = make_loss(returned, options, step);
+      if (options.backward) warn_of_untrained(returned, loss, warnings);
     }
     if (options.backward) {
       session.begin_backward();
@@ -226,7 +300,7 @@ Captured record(const Model& model, const Options& wanted, CaptureOn where) {
   program.precision = options.precision;
   program.mode = options.mode;
   declare(session, step, program);
-  const at::Tensor loss = run(session, step, options);
+  const at::Tensor loss = run(session, step, options, captured.warnings);
   if (!session.findings().missing().empty()) throw missing_kernels(session);
   for (std::string& hint : session.findings().hints()) captured.warnings.push_back(std::move(hint));
 

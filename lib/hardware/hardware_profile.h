@@ -24,6 +24,8 @@ struct Figure {
   double spread = 0;
   std::int64_t samples = 0;
   std::string method;  ///< one line: how it was measured
+  /// Other programs took the cores: its samples are the fastest of too few that they left alone.
+  bool disturbed = false;
 };
 
 struct Gpu {

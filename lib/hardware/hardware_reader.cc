@@ -38,12 +38,13 @@ double read_bounded(const JsonCursor& at, double most) {
 }
 
 Figure read_figure(const JsonCursor& at) {
-  at.only_keys({"median", "spread", "samples", "method"});
+  at.only_keys({"median", "spread", "samples", "method", "disturbed"});
   Figure figure;
   figure.median = read_bounded(at.at("median"), kLargestFigure);
   figure.spread = read_bounded(at.at("spread"), kLargestFigure);
   figure.samples = at.at("samples").non_negative();
   figure.method = at.at("method").string();
+  if (at.has("disturbed")) figure.disturbed = at.at("disturbed").boolean();
   return figure;
 }
 

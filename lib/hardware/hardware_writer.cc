@@ -8,10 +8,12 @@ namespace elixir::hardware {
 namespace {
 
 Json json_of(const Figure& figure) {
-  return {{"median", figure.median},
-          {"spread", figure.spread},
-          {"samples", figure.samples},
-          {"method", figure.method}};
+  Json json = {{"median", figure.median},
+               {"spread", figure.spread},
+               {"samples", figure.samples},
+               {"method", figure.method}};
+  if (figure.disturbed) json["disturbed"] = true;  // rare, so written only where it is true
+  return json;
 }
 Json json_of(const std::optional<Figure>& figure) {
   return figure ? json_of(*figure) : Json(nullptr);

@@ -319,6 +319,8 @@ CostModel::CostModel(const HardwareProfile& profile, const Ranks& ranks)
     matmul_flop_per_s_[rate.dtype] = rate.matmul_flop_per_s.median;
   }
   for (const OperatorTime& time : profile.operators) {
+    // One sample that other programs disturbed is no measurement.
+    if (time.time_ns.disturbed && time.time_ns.samples < 2) continue;
     // On the CPU the measured time is that of the whole call. On a GPU it is that of the kernels,
     // and the host needs at least one launch time per call.
     const double host_ns = time.host_ns ? time.host_ns->median : launch_ns_;

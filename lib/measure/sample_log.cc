@@ -34,12 +34,18 @@ void keep_samples(const std::vector<double>& values, const std::string& method) 
   innermost->series_.push_back({innermost->measurement_, method, values});
 }
 
-void note_contention() {
-  if (innermost != nullptr) ++innermost->contended_;
+void note_contention(const std::vector<double>& samples) {
+  if (innermost != nullptr) innermost->contended_.push_back(samples);
+}
+
+bool were_contended(const std::vector<double>& samples) {
+  return innermost != nullptr &&
+         std::find(innermost->contended_.begin(), innermost->contended_.end(), samples) !=
+             innermost->contended_.end();
 }
 
 int contended_so_far() {
-  return innermost == nullptr ? 0 : innermost->contended_;
+  return innermost == nullptr ? 0 : innermost->contended();
 }
 
 std::string contention_note(int contended, std::size_t series) {

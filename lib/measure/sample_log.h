@@ -26,23 +26,26 @@ class SampleScope {
   SampleScope& operator=(const SampleScope&) = delete;
   [[nodiscard]] const std::vector<SampleSeries>& series() const { return series_; }
   /// Number of series with too few samples free of disturbance by other programs.
-  [[nodiscard]] int contended() const { return contended_; }
+  [[nodiscard]] int contended() const { return static_cast<int>(contended_.size()); }
 
  private:
-  friend void note_contention();
+  friend void note_contention(const std::vector<double>& samples);
+  friend bool were_contended(const std::vector<double>& samples);
   friend int contended_so_far();
   friend void keep_samples(const std::vector<double>& values, const std::string& method);
   std::string measurement_;
   std::vector<SampleSeries> series_;
-  int contended_ = 0;
+  std::vector<std::vector<double>> contended_;  ///< their samples
   SampleScope* outer_;
 };
 
 /// Adds the samples of a figure to the innermost scope of this thread, if there is one.
 void keep_samples(const std::vector<double>& values, const std::string& method);
 
-/// Adds one to contended() of the innermost scope.
-void note_contention();
+/// Adds a series to contended() of the innermost scope.
+void note_contention(const std::vector<double>& samples);
+/// Whether the samples are such a series of the innermost scope. A figure made of them says so.
+[[nodiscard]] bool were_contended(const std::vector<double>& samples);
 /// contended() of the innermost scope; 0 without one.
 [[nodiscard]] int contended_so_far();
 

@@ -100,8 +100,9 @@ std::vector<double> sample(const Sampling& sampling,
   batches.settle();
   const auto least = static_cast<std::size_t>(std::max(sampling.least, 1));
   if (batches.undisturbed().size() >= least) return batches.undisturbed();
-  note_contention();
-  return fastest(batches.all(), least);
+  std::vector<double> kept = fastest(batches.all(), least);
+  note_contention(kept);
+  return kept;
 }
 
 double seconds_of(const std::function<void()>& work) {
@@ -135,14 +136,18 @@ hardware::Figure rate_figure(double amount,
   std::vector<double> rates;
   rates.reserve(seconds.size());
   for (const double s : seconds) rates.push_back(amount / s);
-  return summarise(rates, std::move(method));
+  hardware::Figure figure = summarise(rates, std::move(method));
+  figure.disturbed = were_contended(seconds);
+  return figure;
 }
 
 hardware::Figure time_figure(const std::vector<double>& seconds, std::string method) {
   std::vector<double> ns;
   ns.reserve(seconds.size());
   for (const double s : seconds) ns.push_back(s * 1e9);
-  return summarise(ns, std::move(method));
+  hardware::Figure figure = summarise(ns, std::move(method));
+  figure.disturbed = were_contended(seconds);
+  return figure;
 }
 
 }  // namespace elixir::measure

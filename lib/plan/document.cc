@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "plan/plan.h"
 
 namespace elixir::plan {
@@ -19,9 +21,12 @@ Home read_home(const JsonCursor& cursor) {
   return cursor.choice({"device", "host"}) == "device" ? Home::kDevice : Home::kHost;
 }
 
+/// Any: which ones a parameter may have, program::is_trainable() says.
 DType read_dtype(const JsonCursor& cursor) {
-  const std::string name = cursor.choice({"float32", "float16", "bfloat16", "float64"});
-  return *program::dtype_named(name);
+  const std::string name = cursor.string();
+  const auto dtype = program::dtype_named(name);
+  if (!dtype) throw cursor.error(ErrorCode::kJsonBadValue, "unknown dtype `{}`", name);
+  return *dtype;
 }
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
@@ -55,6 +60,19 @@ int read_int(const JsonCursor& cursor,
 DType read_moment_dtype(const JsonCursor& root) {
   if (!root.has("moment_dtype")) return DType::kFloat32;
   return root.at("moment_dtype").choice(kMomentDTypes);
+}
+
+/// Missing in older plans.
+double read_beta2(const JsonCursor& root, DType moments) {
+  if (!root.has("beta2")) return beta2_of(moments);
+  const double beta2 = root.at("beta2").number();
+  const double largest = largest_beta2_of(moments);
+  if (beta2 < 0 || beta2 >= 1 || beta2 > largest) {
+    throw root.at("beta2")
+        .error(ErrorCode::kJsonBadValue, "a beta2 of {} does not go with these moments", beta2)
+        .help("a number from 0 to {}", largest < 1 ? fmt::format("{:.3f}", largest) : "below 1");
+  }
+  return beta2;
 }
 
 /// Missing in older plans.
@@ -142,6 +160,8 @@ Json write_predicted(const Predicted& predicted) {
       {"host_bytes", predicted.host_bytes},
       {"operators_measured", predicted.operators_measured},
       {"operators_total", predicted.operators_total},
+      {"spread", predicted.spread},
+      {"disturbed", predicted.disturbed},
       {"traffic",
        {{"host_to_device_bytes", predicted.traffic.host_to_device_bytes},
         {"device_to_host_bytes", predicted.traffic.device_to_host_bytes},
@@ -158,6 +178,8 @@ Predicted read_predicted(const JsonCursor& cursor) {
                     "host_bytes",
                     "operators_measured",
                     "operators_total",
+                    "spread",
+                    "disturbed",
                     "traffic"});
   Predicted predicted;
   predicted.step_ns = cursor.at("step_ns").non_negative();
@@ -175,6 +197,17 @@ Predicted read_predicted(const JsonCursor& cursor) {
   predicted.operators_measured = measured.non_negative();
   if (predicted.operators_measured > predicted.operators_total) {
     throw measured.error(ErrorCode::kJsonBadValue, "more calls are measured than there are");
+  }
+  if (cursor.has("spread")) {  // missing in older plans
+    predicted.spread = cursor.at("spread").number();
+    if (predicted.spread < 0) {
+      throw cursor.at("spread").error(ErrorCode::kJsonBadValue, "a spread is not negative");
+    }
+  }
+  if (cursor.has("disturbed")) {  // likewise
+    for (const JsonCursor& figure : cursor.at("disturbed").items()) {
+      predicted.disturbed.push_back(figure.string());
+    }
   }
   const JsonCursor traffic = cursor.at("traffic");
   traffic.only_keys(
@@ -399,6 +432,7 @@ Json to_json(const Plan& plan) {
   document["clips_gradients"] = plan.clips_gradients;
   document["master"] = kMasters.name_of(plan.master);
   document["moment_dtype"] = kMomentDTypes.name_of(plan.moment_dtype);
+  document["beta2"] = plan.beta2;
   document["kept_gradients"] = plan.kept_gradients;
   document["chunks"] = std::move(chunks);
   document["cache"] = {
@@ -437,6 +471,7 @@ Plan parse_plan(const JsonDocument& document) {
                   "clips_gradients",
                   "master",
                   "moment_dtype",
+                  "beta2",
                   "kept_gradients",
                   "chunks",
                   "cache",
@@ -480,6 +515,7 @@ Plan parse_plan(const JsonDocument& document) {
   if (root.has("clips_gradients")) plan.clips_gradients = root.at("clips_gradients").boolean();
   plan.master = root.at("master").choice(kMasters);
   plan.moment_dtype = read_moment_dtype(root);
+  plan.beta2 = read_beta2(root, plan.moment_dtype);
   if (root.has("kept_gradients")) {  // missing in older plans
     plan.kept_gradients = read_int(root.at("kept_gradients"), 1, kMostKeptGradients);
   }

@@ -53,6 +53,17 @@ inline constexpr NameTable<Master, 2> kMasters{
 inline constexpr NameTable<program::DType, 2> kMomentDTypes{
     {{program::DType::kFloat32, "fp32"}, {program::DType::kBFloat16, "bf16"}}};
 
+/// The beta2 of plans with such moments: AdamW's usual one, and for bf16 one that lets them decay.
+[[nodiscard]] constexpr double beta2_of(program::DType moments) {
+  return moments == program::DType::kBFloat16 ? 0.95 : 0.999;
+}
+/// The largest that moments of the dtype can follow. Near a bf16 value the next one is a 256th to a
+/// 512th of it away. A second moment that loses less than half of that in a step keeps its old
+/// value: it can grow but never decay.
+[[nodiscard]] constexpr double largest_beta2_of(program::DType moments) {
+  return moments == program::DType::kBFloat16 ? 1 - 1.0 / 512 : 1;
+}
+
 struct Chunk {
   std::int64_t bytes = 0;  ///< parameters and padding, in `dtype`
   program::DType dtype = program::DType::kFloat32;
@@ -194,6 +205,12 @@ struct Predicted {
   /// bound.
   std::int64_t operators_measured = 0, operators_total = 0;
   Traffic traffic;
+  /// By what part of itself the step's time is uncertain: the spread of the figures behind it. 0 in
+  /// older plans.
+  double spread = 0;
+  /// Figures behind it that other programs disturbed, or that have too few samples, as
+  /// `elixir-bench --only` names them: nothing is promised. Empty in older plans.
+  std::vector<std::string> disturbed;
   [[nodiscard]] bool all_measured() const { return operators_measured == operators_total; }
 };
 
@@ -215,6 +232,8 @@ struct Plan {
   bool clips_gradients = true;
   Master master = Master::kSeparate;
   program::DType moment_dtype = program::DType::kFloat32;  ///< of AdamW's moments: fp32 or bf16
+  /// Of AdamW, unless the run names another.
+  double beta2 = beta2_of(program::DType::kFloat32);
   /// Number of gradient slots of a chunk with late moments: it keeps the gradients of so many
   /// steps. With 2, backward need not wait for step N-1's moments. With 3, moments are made every
   /// second step, two steps' together.

@@ -11,7 +11,7 @@
 
 namespace elixir::program {
 
-/// Momentum and Adafactor are predicted, Elixir does not train with them.
+/// Elixir trains with AdamW. The memory of the others is predicted.
 enum class Optimizer : std::uint8_t { kAdamW, kAdam, kSgd, kSgdMomentum, kAdafactor, kNone };
 inline constexpr NameTable<Optimizer, 6> kOptimizers{{{Optimizer::kAdamW, "adamw"},
                                                       {Optimizer::kAdam, "adam"},
@@ -19,18 +19,16 @@ inline constexpr NameTable<Optimizer, 6> kOptimizers{{{Optimizer::kAdamW, "adamw
                                                       {Optimizer::kSgdMomentum, "sgd-momentum"},
                                                       {Optimizer::kAdafactor, "adafactor"},
                                                       {Optimizer::kNone, "none"}}};
-/// The optimizers that a plan may have.
-inline constexpr NameTable<Optimizer, 4> kTrainedOptimizers{{{Optimizer::kAdamW, "adamw"},
-                                                             {Optimizer::kAdam, "adam"},
-                                                             {Optimizer::kSgd, "sgd"},
-                                                             {Optimizer::kNone, "none"}}};
+/// Those of plans: Elixir trains with them.
+inline constexpr NameTable<Optimizer, 2> kTrainedOptimizers{
+    {{Optimizer::kAdamW, "adamw"}, {Optimizer::kNone, "none"}}};
 [[nodiscard]] constexpr std::string_view name_of(Optimizer optimizer) {
   return kOptimizers.name_of(optimizer);
 }
 
 /// Whether Elixir trains with it.
 [[nodiscard]] constexpr bool is_trained(Optimizer optimizer) {
-  return optimizer != Optimizer::kSgdMomentum && optimizer != Optimizer::kAdafactor;
+  return !kTrainedOptimizers.name_of(optimizer).empty();
 }
 
 /// Who updates parameters. elixir: Elixir's kernels, with fp32 masters and moments. The others are

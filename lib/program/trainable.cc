@@ -18,13 +18,10 @@ namespace {
 
 void refuse_dtypes(const Program& program) {
   for (const Parameter& parameter : program.parameters) {
-    const DType dtype = parameter.tensor.dtype;
-    const bool trains = dtype == DType::kFloat32 || dtype == DType::kBFloat16 ||
-                        dtype == DType::kFloat16 || !parameter.gradient;
-    if (trains && !is_complex(dtype)) continue;
+    if (is_trainable(parameter)) continue;
     throw Error(ErrorCode::kUnsupportedModel,
                 "parameters of dtype {} cannot be trained: `{}`",
-                name_of(dtype),
+                name_of(parameter.tensor.dtype),
                 parameter.name)
         .help("export the model in float32 or bfloat16")
         .help("keep complex numbers as pairs of real ones (torch.view_as_complex in forward)");
@@ -55,6 +52,15 @@ void refuse_writes(const Program& program) {
 }
 
 }  // namespace
+
+bool is_trainable(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kBFloat16 || dtype == DType::kFloat16;
+}
+
+bool is_trainable(const Parameter& parameter) {
+  const DType dtype = parameter.tensor.dtype;
+  return parameter.gradient ? is_trainable(dtype) : !is_complex(dtype);
+}
 
 void refuse_untrainable(const Program& program) {
   refuse_without_loss_scale(program);

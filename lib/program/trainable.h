@@ -7,9 +7,15 @@
 
 namespace elixir::program {
 
+/// Whether Elixir has kernels that update parameters of the dtype.
+[[nodiscard]] bool is_trainable(DType dtype);
+/// Whether a model that trains may have the parameter. A frozen one may have any dtype but complex
+/// ones.
+[[nodiscard]] bool is_trainable(const Parameter& parameter);
+
 /// Throws kUnsupportedModel when the program
 /// - needs a loss scale (loss_scale.h),
-/// - trains parameters that are neither fp32 nor bf16 nor fp16, or has complex ones,
+/// - has a parameter that is not trainable,
 /// - writes a parameter or an input in place: parameters change in updates alone, and an input
 /// belongs to
 ///   whoever gave it.

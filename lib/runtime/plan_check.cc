@@ -10,15 +10,14 @@
 namespace elixir::runtime {
 namespace {
 
-/// Near a bf16 value the next one is a 256th to a 512th of it away. A second moment that loses less
-/// than half of that in a step keeps its old value: it can grow but never decay.
 void check_moments(const plan::Plan& plan, const OptimizerOptions& options) {
-  constexpr double kSmallestDecay = 1.0 / 512;
-  if (plan.moment_dtype != program::DType::kBFloat16 || 1 - options.beta2 >= kSmallestDecay) return;
+  if (options.beta2 <= plan::largest_beta2_of(plan.moment_dtype)) return;
   throw Error(ErrorCode::kConflictingFlags,
               "the plan keeps moments in bf16, where a beta2 of {} never lets them decay",
               options.beta2)
-      .help("a smaller beta2, for example --betas 0.9,0.95")
+      .help("at most {:.3f}; the plan's own beta2 is {}",
+            plan::largest_beta2_of(plan.moment_dtype),
+            plan.beta2)
       .help("or search again with --moments fp32");
 }
 
@@ -47,10 +46,11 @@ void check_plan(const plan::Plan& plan,
                 world);
     throw error.help("search again with --gpus {}", world);
   }
-  if (plan.optimizer != program::Optimizer::kAdamW && plan.optimizer != program::Optimizer::kNone) {
-    throw Error(
-        ErrorCode::kMissingFeature, "this build has no optimizer {}", name_of(plan.optimizer))
-        .help("plan with --optimizer adamw");
+  if (!program::is_trained(plan.optimizer)) {
+    throw Error(ErrorCode::kInconsistentPlan,
+                "the plan is for optimizer {}, with which Elixir does not train",
+                name_of(plan.optimizer))
+        .help("profile with --optimizer adamw, and search again");
   }
   if (plan.optimizer != program::Optimizer::kNone) program::refuse_untrainable(program);
   const std::int64_t room_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;

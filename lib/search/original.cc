@@ -188,8 +188,8 @@ std::optional<Evaluated> plan_by_rules(const Problem& problem,
   plan.chunks = chunks_of(layout, program, plan);
 
   // Blocks or optimizer shards first.
-  const int moments = problem.request().optimizer == program::Optimizer::kSgd ? 1 : 2;
-  const double factor = original::optimizer_factor(moments, element_bytes);
+  constexpr int kMoments = 2;
+  const double factor = original::optimizer_factor(kMoments, element_bytes);
   const original::Rates rates =
       literals ? original::a100_rates(ranks) : measured_rates(problem, dtype, ranks);
   const original::Values values = original::values(rates, ranks, factor, element_bytes);

@@ -16,6 +16,7 @@
 #include "schedule/buffers/buffers.h"
 #include "schedule/memory/operator_memory.h"
 #include "schedule/simulate/critical_path.h"
+#include "schedule/simulate/uncertainty.h"
 
 namespace elixir::search {
 namespace {
@@ -135,6 +136,7 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
   // bits.
   if (has_bf16_parameters_) plan.master = plan::Master::kSplit;
   plan.moment_dtype = request_.moment_dtype;
+  plan.beta2 = plan::beta2_of(plan.moment_dtype);
   return plan;
 }
 
@@ -244,6 +246,14 @@ void Problem::add_critical_path(Evaluated& plan) const {
       time.critical_ns = std::llround(path.by_stream_ns[static_cast<std::size_t>(s)]);
     }
   }
+}
+
+void Problem::add_uncertainty(Evaluated& plan) const {
+  plan::Predicted& predicted = plan.plan.predicted;
+  const schedule::Uncertainty found =
+      schedule::uncertainty(program_, lifetimes_, plan.plan, predicted.traffic, hardware_);
+  predicted.spread = found.spread;
+  predicted.disturbed = found.disturbed;
 }
 
 std::int64_t Problem::verify(Evaluated& plan) const {

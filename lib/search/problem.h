@@ -123,6 +123,8 @@ class Problem {
   std::int64_t verify(Evaluated& plan) const;
   /// CUDA only: says what limits the step of a plan that is found. Too slow for every candidate.
   void add_critical_path(Evaluated& plan) const;
+  /// Says how far the predicted time of a plan that is found may be trusted.
+  void add_uncertainty(Evaluated& plan) const;
   /// Raises all later estimates by `bytes`.
   void raise_guess(std::int64_t bytes) { guess_bytes_ += bytes; }
 

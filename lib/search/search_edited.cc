@@ -112,6 +112,7 @@ Outcome found(const Problem& problem, std::vector<Evaluated> plans, std::int64_t
   }
   result.description = std::move(plans.front().description);
   problem.add_critical_path(plans.front());
+  problem.add_uncertainty(plans.front());
   result.plan = std::move(plans.front().plan);
   if (moves_anything(result.plan)) result.all_on_device = all_on_device(problem);
   return result;

@@ -62,6 +62,9 @@ TEST(Sampling, OnAMachineThatIsNeverQuietTheFastestCountAndItIsKnown) {
   EXPECT_EQ(calls, 6) << "twice the least, and the budget is spent";
   EXPECT_EQ(scope.contended(), 1);
   EXPECT_EQ(contended_so_far(), 1);
+  EXPECT_TRUE(time_figure(seconds, "of a test").disturbed);
+  EXPECT_TRUE(rate_figure(10, seconds, "of a test").disturbed);
+  EXPECT_FALSE(time_figure({2, 3}, "of a test").disturbed);
   EXPECT_THAT(contention_note(1, 4), HasSubstr("1 of 4 series"));
   EXPECT_EQ(contention_note(0, 4), "");
 }

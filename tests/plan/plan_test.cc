@@ -59,6 +59,44 @@ TEST(Plan, WrittenAndReadIsTheSameDocument) {
   check_against(again, program);
 }
 
+TEST(Plan, SaysWhichBeta2ItsMomentsNeed) {
+  Plan plan = plan_for(fakes::mlp({8, 8}, 2));
+  EXPECT_EQ(parsed(dump(to_json(plan))).beta2, 0.999);
+  plan.moment_dtype = program::DType::kBFloat16;
+  plan.beta2 = beta2_of(plan.moment_dtype);
+  Json document = to_json(plan);
+  EXPECT_EQ(document["beta2"], 0.95);
+  EXPECT_EQ(parsed(dump(document)).beta2, 0.95);
+  document["beta2"] = 0.999;
+  expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(document)); });
+  // An older plan lacks it.
+  document.erase("beta2");
+  EXPECT_EQ(parsed(dump(document)).beta2, 0.95);
+  document["moment_dtype"] = "fp32";
+  EXPECT_EQ(parsed(dump(document)).beta2, 0.999);
+}
+
+TEST(Plan, SaysHowFarItsTimeMayBeTrusted) {
+  Plan plan = plan_for(fakes::mlp({8, 8}, 2));
+  plan.predicted.spread = 0.25;
+  plan.predicted.disturbed = {"matmul", "operators"};
+  Json document = to_json(plan);
+  EXPECT_EQ(parsed(dump(document)).predicted.spread, 0.25);
+  EXPECT_EQ(parsed(dump(document)).predicted.disturbed, plan.predicted.disturbed);
+  document["predicted"]["spread"] = -1;
+  expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(document)); });
+  // An older plan lacks both.
+  document["predicted"].erase("spread");
+  document["predicted"].erase("disturbed");
+  EXPECT_TRUE(parsed(dump(document)).predicted.disturbed.empty());
+}
+
+TEST(Plan, IsNotForOptimizersThatNothingTrainsWith) {
+  Json document = to_json(plan_for(fakes::mlp({8, 8}, 2)));
+  document["optimizer"] = "sgd";
+  expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(document)); });
+}
+
 TEST(Plan, SaysWhoUpdatesAChunk) {
   Plan plan = plan_for(fakes::mlp({8, 8}, 2));
   plan.chunks[0].optimizer_home = Home::kHost;

@@ -50,6 +50,27 @@ TEST(StepComparison, PromisesNoTimeAndAnUpperBoundWhereACallIsModelled) {
               ElementsAre(HasSubstr("(+512 bytes; promised as an upper bound)")));
 }
 
+TEST(StepComparison, PromisesNoTimeThatRestsOnDisturbedFigures) {
+  StepFigures predicted = step(2.44e9, 1_MiB);
+  predicted.disturbed = {"matmul", "operators"};
+  const StepComparison comparison = on_cpu(predicted, step(0.34e9, 1_MiB));
+  EXPECT_THAT(comparison.broken, IsEmpty());
+  EXPECT_EQ(comparison.promised,
+            "the device peak to the byte; not the step's time: other programs disturbed the "
+            "measurements behind it (matmul, operators)");
+  EXPECT_THAT(on_cpu(predicted, step(1e9, 1_MiB + 512)).broken, ElementsAre(HasSubstr("peak")))
+      << "memory does not depend on who else ran";
+}
+
+TEST(StepComparison, PromisesNoTimeBetterThanItsFiguresSpread) {
+  StepFigures predicted = step(1e9, 1_MiB);
+  predicted.spread = 0.14;
+  EXPECT_THAT(on_cpu(predicted, step(2e9, 1_MiB)).broken, ElementsAre(HasSubstr("2.0 times")));
+  predicted.spread = 0.4;
+  EXPECT_THAT(on_cpu(predicted, step(2e9, 1_MiB)).broken, IsEmpty());
+  EXPECT_THAT(on_cpu(predicted, step(2e9, 1_MiB)).promised, HasSubstr("spread by 40 %"));
+}
+
 TEST(StepComparison, PromisesNoPeakThatNobodyCounts) {
   const auto on_gpu = [](const StepFigures& predicted) {
     return compare_steps(predicted, step(1e9, 2_MiB), /*counted=*/false);

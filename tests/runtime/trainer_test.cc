@@ -139,7 +139,7 @@ TEST_F(TrainerTest, RefusesPlansForOtherProgramsMachinesAndOptimizers) {
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kMissingFeature);
   other = good;
   other.optimizer = program::Optimizer::kSgd;
-  EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kMissingFeature);
+  EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kInconsistentPlan);
 }
 
 TEST_F(TrainerTest, ReportsWhatItMeasured) {

@@ -69,8 +69,6 @@ TEST(Footprint, OfRandomProgramsIsThatOfTheirPlans) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", steps " + std::to_string(steps));
       expect_as_in_plans(program, {.accumulation_steps = steps});
       expect_as_in_plans(program,
-                         {.accumulation_steps = steps, .optimizer = program::Optimizer::kSgd});
-      expect_as_in_plans(program,
                          {.accumulation_steps = steps, .optimizer = program::Optimizer::kNone});
       for (const int gpus : {2, 3}) {
         expect_as_in_plans(program, {.gpus = gpus, .accumulation_steps = steps});

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -224,6 +225,12 @@ void Context::warn(std::string_view message, std::vector<std::string> help) {
   diagnostics_.push_back(std::move(diagnostic));
 }
 
+void Context::warn_even_if_quiet(std::string_view message, std::vector<std::string> help) {
+  const bool quiet = std::exchange(quiet_, false);
+  warn(message, std::move(help));
+  quiet_ = quiet;
+}
+
 void Context::warn(const ErrorInfo& info) {
   report::Diagnostic diagnostic = report::diagnostic_of(info);
   diagnostic.severity = report::Severity::kWarning;
@@ -327,7 +334,11 @@ class ToolRun {
     flags_.group("Common");
     flags_.toggle("--json", &context_.json_, "print one JSON document on stdout, also on failure")
         .brief();
-    flags_.toggle("--quiet", &context_.quiet_, "errors only on stderr").letter("-q");
+    flags_
+        .toggle("--quiet",
+                &context_.quiet_,
+                "errors only on stderr, and warnings of input that is not used")
+        .letter("-q");
     flags_.toggle("--verbose", &verbose_, "more on stderr, with time").letter("-v");
     flags_.toggle("--no-progress", &context_.no_progress_, "no progress on stderr");
     flags_.choice("--color", {"auto", "always", "never"}, &color_, "colour of messages");

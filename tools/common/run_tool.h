@@ -107,6 +107,9 @@ class Context {
   /// Prints a warning on stderr and adds it to `diagnostics` of the JSON document.
   void warn(std::string_view message, std::vector<std::string> help = {});
   void warn(const ErrorInfo& info);
+  /// Likewise, with --quiet too: for input that is not used. A run that ignores a part of its input
+  /// looks like one that works.
+  void warn_even_if_quiet(std::string_view message, std::vector<std::string> help = {});
   /// The `document` of the JSON result; null until it is set. Kept for a negative answer and when
   /// an error follows.
   [[nodiscard]] Json& document() { return document_; }

@@ -30,11 +30,14 @@ void check_optimizer(const ProfileOptions& options) {
   const bool is_elixir = options.optimizer_form == OptimizerForm::kElixir;
   if (is_elixir && !program::is_trained(options.optimizer)) {
     const bool is_adafactor = options.optimizer == Optimizer::kAdafactor;
+    const bool is_adam = options.optimizer == Optimizer::kAdam;
     throw Error(ErrorCode::kConflictingFlags,
                 "Elixir does not train with --optimizer {}",
                 name_of(options.optimizer))
         .help("for torch.optim.{}: --optimizer-form {}",
-              is_adafactor ? "Adafactor" : "SGD",
+              is_adafactor ? "Adafactor"
+              : is_adam    ? "Adam"
+                           : "SGD",
               name_of(is_adafactor ? OptimizerForm::kTorchLoop : OptimizerForm::kTorchForeach));
   }
   if (options.optimizer == Optimizer::kAdafactor &&

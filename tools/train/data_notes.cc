@@ -15,7 +15,8 @@ std::string labels_text(const program::Program& program,
                         const train::LabelUse& use,
                         train::DataFormat format,
                         train::Labels labels) {
-  if (format == train::DataFormat::kSafetensors) return "as the samples have them";
+  const bool samples = format == train::DataFormat::kSafetensors;
+  if (samples && (!use.labels.empty() || !use.has_class_loss)) return "as the samples have them";
   if (use.labels.empty()) {
     if (!use.has_class_loss) return "none that the loss shows";
     return use.model_shifts ? "made from the inputs by the model, which shifts them"

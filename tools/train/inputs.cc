@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "tools/train/inputs.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "program/names/dtype_names.h"
 #include "program/trainable.h"
 #include "runtime/machine.h"
+#include "runtime/state/parameter_layout.h"
 #include "schedule/edited_program.h"
 #include "tools/common/ask_cudnn.h"
 #include "tools/common/isolation.h"
@@ -124,7 +126,7 @@ void capture_model(const TrainOptions& options, TrainInputs& inputs, Context& co
   program::Program& program = run.captured.program;
   // Older plans without an instruction set are of programs without one.
   program.target = wanted.target;
-  for (const std::string& warning : run.captured.warnings) context.warn(warning);
+  for (const std::string& warning : run.captured.warnings) context.warn_even_if_quiet(warning);
   if (program.target.kind == program::Target::Kind::kCuda) {
     const CudnnAnswers asked = ask_cudnn(
         program, operators::shipped_workspace_table(program.target.sm), AskAbout::kGpuHere);
@@ -148,6 +150,20 @@ void capture_model(const TrainOptions& options, TrainInputs& inputs, Context& co
   run.held_out.emplace().program = std::move(evaluation);
 }
 
+/// A glob that names nothing is a misspelt one: everything would decay.
+void warn_of_globs(const TrainOptions& options, const program::Program& program, Context& context) {
+  for (const std::string& glob : options.no_decay) {
+    const auto matches = [&](const program::Parameter& parameter) {
+      return std::any_of(parameter.names.begin(), parameter.names.end(), [&](const auto& name) {
+        return runtime::matches_glob(name, glob);
+      });
+    };
+    if (std::any_of(program.parameters.begin(), program.parameters.end(), matches)) continue;
+    context.warn_even_if_quiet(fmt::format("--no-decay {} matches no parameter", glob),
+                               {"the profile lists the model's parameters by name"});
+  }
+}
+
 void open_training_data(const TrainOptions& options,
                         std::optional<train::DataFormat> format,
                         TrainInputs& inputs,
@@ -166,6 +182,7 @@ void open_training_data(const TrainOptions& options,
   inputs.label_use = train::label_use(program);
   run.data = train::Dataset::open(
       inputs.data_files, program, run.plan.accumulation_steps * run.plan.world, inputs.labels);
+  for (const std::string& text : run.data->unused()) context.warn_even_if_quiet(text);
 }
 
 void open_held_out_data(const TrainOptions& options,
@@ -183,6 +200,7 @@ void open_held_out_data(const TrainOptions& options,
   inputs.held_out_files = files.files;
   train::HeldOut& held_out = *inputs.run.held_out;
   held_out.data = train::Dataset::open(files, held_out.program.program, 1, inputs.labels);
+  for (const std::string& text : held_out.data->unused()) context.warn_even_if_quiet(text);
 }
 
 void open_data(const TrainOptions& options, TrainInputs& inputs, Context& context) {
@@ -210,6 +228,7 @@ void choose_weights(const TrainOptions& options, TrainInputs& inputs, Context& c
       train::choose_weights(inputs.run.captured.program, archive, wanted);
   for (const std::string& path : weights.files) context.files().reads("--weights", path);
   if (!options.resume) {  // otherwise the checkpoint has the weights
+    for (const std::string& text : weights.unused) context.warn_even_if_quiet(text);
     for (const std::string& message : weights.messages) log::info(message);
   }
   inputs.weight_files = weights.files;
@@ -218,8 +237,9 @@ void choose_weights(const TrainOptions& options, TrainInputs& inputs, Context& c
 
 }  // namespace
 
-OpenedFiles open_files(const TrainOptions& options, Context& context) {
+OpenedFiles open_files(TrainOptions& options, Context& context) {
   plan::Plan plan = load_plan(options);
+  if (!options.resume && !context.given("--betas")) options.betas[1] = plan.beta2;
   return {.plan = std::move(plan), .model = open_model(options.model, options.isolation, context)};
 }
 
@@ -230,6 +250,7 @@ TrainInputs read_inputs(OpenedFiles files, const TrainOptions& options, Context&
       runtime::choose_device(options.device, inputs.run.plan, runtime::this_machine());
   capture_model(options, inputs, context);
   inputs.model.end_process();
+  warn_of_globs(options, inputs.run.captured.program, context);
   open_data(options, inputs, context);
   choose_weights(options, inputs, context);
   return inputs;

@@ -34,7 +34,8 @@ struct OpenedFiles {
   plan::Plan plan;
   model::ModelFile model;
 };
-[[nodiscard]] OpenedFiles open_files(const TrainOptions& options, Context& context);
+/// A new run takes options that are not given from the plan, where that has them.
+[[nodiscard]] OpenedFiles open_files(TrainOptions& options, Context& context);
 
 [[nodiscard]] TrainInputs read_inputs(OpenedFiles files,
                                       const TrainOptions& options,

@@ -177,11 +177,13 @@ void declare_training(Flags& flags, TrainOptions& options) {
                 &options.warmup_steps,
                 kNonNegative,
                 "steps in which it rises linearly");
-  flags.numbers("--betas",
-                "B1,B2",
-                &options.betas,
-                {0, 1, NumberRange::Ends::kMaxExcluded},
-                "AdamW's decay of first and second moment");
+  flags
+      .numbers("--betas",
+               "B1,B2",
+               &options.betas,
+               {0, 1, NumberRange::Ends::kMaxExcluded},
+               "AdamW's decay of first and second moment")
+      .default_text("0.9 and the plan's: 0.999, or 0.95 for moments in bf16");
   flags.number("--eps", "X", &options.eps, kPositiveNumber, "AdamW's epsilon");
   flags.number(
       "--weight-decay", "X", &options.weight_decay, kNonNegativeNumber, "decoupled weight decay");

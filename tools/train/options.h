@@ -30,7 +30,7 @@ struct TrainOptions {
   double lr = 3e-4;
   std::string lr_schedule = "constant";
   std::int64_t warmup_steps = 0;
-  std::vector<double> betas{0.9, 0.999};
+  std::vector<double> betas{0.9, 0.999};  ///< unless given, the second is the plan's
   double eps = 1e-8, weight_decay = 0.01, clip_norm = 1.0;
   std::vector<std::string> no_decay;
   std::int64_t seed = 0;

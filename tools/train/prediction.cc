@@ -10,6 +10,7 @@
 #include "hardware/hardware_profile.h"
 #include "hardware/operator_cost.h"
 #include "schedule/schedule.h"
+#include "schedule/simulate/uncertainty.h"
 
 namespace elixir::tools {
 namespace {
@@ -77,6 +78,10 @@ Prediction predict(const TrainOptions& options, const TrainInputs& inputs, Conte
     prediction.simulation = schedule::simulate(
         schedule, inputs.running, inputs.lifetimes, run.plan, cost_model(*hardware, run.plan));
     prediction.figures = report::predicted_by(*prediction.simulation, schedule);
+    const schedule::Uncertainty uncertainty = schedule::uncertainty(
+        inputs.running, inputs.lifetimes, run.plan, prediction.simulation->traffic, *hardware);
+    prediction.figures.spread = uncertainty.spread;
+    prediction.figures.disturbed = uncertainty.disturbed;
   }
   prediction.memory = memory_of(inputs, schedule, hardware);
   prediction.figures.peak_device_bytes += prediction.memory.evaluation.own_device_bytes;

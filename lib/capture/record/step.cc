@@ -9,6 +9,7 @@
 #include <ATen/ops/mse_loss.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/jit/python/update_graph_executor_opt.h>
 #include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
 
@@ -41,6 +42,16 @@ at::Tensor first_tensor(const c10::IValue& value) {
     }
   }
   return {};
+}
+
+/// What there is instead of a loss.
+std::string without_loss(const c10::IValue& value) {
+  if (!value.isGenericDict()) return "no tensor";
+  std::vector<std::string> keys;
+  for (const auto& entry : value.toGenericDict()) {
+    if (entry.key().isString()) keys.push_back(entry.key().toStringRef());
+  }
+  return fmt::format("a dict without the key `loss`; it has `{}`", fmt::join(keys, "`, `"));
 }
 
 at::Tensor loss_from(const at::Tensor& output, const std::string& kind, const at::Tensor& target) {
@@ -107,7 +118,8 @@ PlainExecution::~PlainExecution() {
 at::Tensor make_loss(const c10::IValue& returned, const Options& options, const Step& step) {
   at::Tensor output = first_tensor(returned);
   if (!output.defined()) {
-    throw Error(ErrorCode::kNoScalarLoss, "forward returns no tensor").help(ways_to_a_loss());
+    throw Error(ErrorCode::kNoScalarLoss, "forward returns {}", without_loss(returned))
+        .help(ways_to_a_loss());
   }
   if (!options.loss.empty()) return loss_from(output, options.loss, step.inputs.tensors.back());
   if (output.numel() != 1 || !output.is_floating_point()) {

@@ -200,6 +200,10 @@ std::string time_text(const Plan& plan, const std::string& collectives) {
         plan::reduces_once(plan) ? ", gradients once a step" : "",
         collectives.empty() ? "modelled as copies" : collectives);
   }
+  if (predicted.spread > 0) {
+    text += fmt::format("           the figures behind it spread by {:.0f} %\n",
+                        predicted.spread * 100);
+  }
   return text + (modelled == 0
                      ? fmt::format("operators  {} calls, all measured\n",
                                    format_count(predicted.operators_total))

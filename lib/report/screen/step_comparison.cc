@@ -41,18 +41,34 @@ std::string time_difference(double predicted, double measured, double step_ns) {
   return ratio(predicted, measured);
 }
 
+/// Why the step's time is not promised; empty where it is.
+std::string doubt(const StepFigures& predicted) {
+  if (!all_measured(predicted)) {
+    return fmt::format("{} of {} operator calls are modelled, not measured",
+                       format_count(predicted.operators_total - predicted.operators_measured),
+                       format_count(predicted.operators_total));
+  }
+  if (!predicted.disturbed.empty()) {
+    return fmt::format("other programs disturbed the measurements behind it ({})",
+                       fmt::join(predicted.disturbed, ", "));
+  }
+  if (predicted.spread > kPromisedStepTimeShare) {
+    return fmt::format("the figures behind it spread by {:.0f} %", predicted.spread * 100);
+  }
+  return "";
+}
+
 std::string promise(const StepFigures& predicted, bool counted) {
-  if (all_measured(predicted)) {
+  const std::string why = doubt(predicted);
+  if (why.empty()) {
     return fmt::format("the step's time within {:.0f} %{}",
                        kPromisedStepTimeShare * 100,
                        counted ? ", the device peak to the byte" : "");
   }
-  const std::string why =
-      fmt::format("{} of {} operator calls are modelled, not measured",
-                  format_count(predicted.operators_total - predicted.operators_measured),
-                  format_count(predicted.operators_total));
-  return counted ? fmt::format("the device peak as an upper bound; not the step's time: {}", why)
-                 : fmt::format("nothing: {}", why);
+  if (!counted) return fmt::format("nothing: {}", why);
+  return fmt::format("the device peak {}; not the step's time: {}",
+                     all_measured(predicted) ? "to the byte" : "as an upper bound",
+                     why);
 }
 
 /// Empty where busy times and step time are of the same steps.
@@ -113,6 +129,8 @@ StepFigures predicted_by(const plan::Plan& plan) {
   figures.traffic = plan.predicted.traffic;
   figures.operators_measured = plan.predicted.operators_measured;
   figures.operators_total = plan.predicted.operators_total;
+  figures.spread = plan.predicted.spread;
+  figures.disturbed = plan.predicted.disturbed;
   return figures;
 }
 
@@ -137,7 +155,7 @@ StepComparison compare_steps(const StepFigures& predicted,
                              bool counted) {
   StepComparison comparison{predicted, measured, promise(predicted, counted), {}};
   const bool exact = all_measured(predicted);
-  if (exact && predicted.step_ns > 0) {
+  if (doubt(predicted).empty() && predicted.step_ns > 0) {
     const double share = measured.step_ns / predicted.step_ns - 1;
     if (std::abs(share) > kPromisedStepTimeShare) {
       comparison.broken.push_back(

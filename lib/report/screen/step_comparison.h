@@ -4,7 +4,8 @@
 // Compares a predicted step with the same step as measured: one row per figure, and a sentence for
 // each broken promise. Only figures that rest on measurements are promised. If the time and
 // workspace of some calls are modelled, the step's time is not promised and its peak is an upper
-// bound.
+// bound. No time is promised that rests on figures that other programs disturbed, or that spread by
+// more than the promise allows.
 
 #include <array>
 #include <cstdint>
@@ -41,6 +42,9 @@ struct StepFigures {
   plan::Traffic traffic;
   /// For a prediction: calls with measured time and workspace, out of all that run.
   std::int64_t operators_measured = 0, operators_total = 0;
+  /// For a prediction: how far its time may be trusted (schedule/simulate/uncertainty.h).
+  double spread = 0;
+  std::vector<std::string> disturbed;
 };
 [[nodiscard]] StepFigures predicted_by(const plan::Plan& plan);
 [[nodiscard]] StepFigures predicted_by(const schedule::Simulation& simulation,

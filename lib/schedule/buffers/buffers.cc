@@ -172,11 +172,9 @@ class ChunkBufferMaker {
         plan::master_is_parameter(chunk)
             ? mine.parameters
             : add(optimizer, BufferRole::kMaster, c, elements * plan::master_bytes(plan_, chunk));
-    if (plan_.optimizer != program::Optimizer::kSgd) {
-      const std::int64_t moment_bytes = plan::shard_bytes(plan_, chunk, plan_.moment_dtype);
-      add(optimizer, BufferRole::kMoment1, c, moment_bytes);
-      add(optimizer, BufferRole::kMoment2, c, moment_bytes);
-    }
+    const std::int64_t moment_bytes = plan::shard_bytes(plan_, chunk, plan_.moment_dtype);
+    add(optimizer, BufferRole::kMoment1, c, moment_bytes);
+    add(optimizer, BufferRole::kMoment2, c, moment_bytes);
     const auto side = static_cast<std::size_t>(chunk.optimizer_home);
     if (chunk.gradient_home != chunk.optimizer_home) {
       largest_gradients_[side] = std::max(largest_gradients_[side], gradient_bytes);

@@ -268,11 +268,9 @@ void Checker::check_buffers() {
     if (chunk.dtype != DType::kFloat32 || chunk.parameter_home != chunk.optimizer_home) {
       expect(BufferRole::kMaster, id, chunk.optimizer_home, elements * (is_split(chunk) ? 2 : 4));
     }
-    if (plan_.optimizer != program::Optimizer::kSgd) {
-      const std::int64_t bytes = elements * program::element_bytes(plan_.moment_dtype);
-      expect(BufferRole::kMoment1, id, chunk.optimizer_home, bytes);
-      expect(BufferRole::kMoment2, id, chunk.optimizer_home, bytes);
-    }
+    const std::int64_t bytes = elements * program::element_bytes(plan_.moment_dtype);
+    expect(BufferRole::kMoment1, id, chunk.optimizer_home, bytes);
+    expect(BufferRole::kMoment2, id, chunk.optimizer_home, bytes);
   }
 }
 

@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -75,6 +76,8 @@ class Dataset {
   [[nodiscard]] std::int64_t rows() const { return rows_; }
   /// Tokens of one row; nullopt for samples.
   [[nodiscard]] std::optional<std::int64_t> tokens_per_row() const { return tokens_per_row_; }
+  /// What of the files is not used, as text for people.
+  [[nodiscard]] const std::vector<std::string>& unused() const { return unused_; }
   /// Number of tokens or samples in all files.
   [[nodiscard]] virtual std::int64_t size() const = 0;
   /// Estimated from a part of the stream (token_entropy.h); 0 for samples.
@@ -90,10 +93,12 @@ class Dataset {
   /// Start of row `index` out of `count` rows that do not overlap.
   [[nodiscard]] virtual std::int64_t start_of(std::int64_t index, std::int64_t count) const = 0;
   [[nodiscard]] virtual BatchInputs gather(const std::vector<std::int64_t>& starts) const = 0;
+  void note_unused(std::string text) { unused_.push_back(std::move(text)); }
 
  private:
   std::int64_t rows_;
   std::optional<std::int64_t> tokens_per_row_;
+  std::vector<std::string> unused_;
 };
 
 /// The random start of row `row` of step `step`, below `starts`: splitmix64 over the three numbers.
@@ -101,16 +106,5 @@ class Dataset {
                                        std::int64_t step,
                                        std::int64_t row,
                                        std::int64_t starts);
-
-/// The allowed values of input `input` (position in Program::inputs), derived from what reads it:
-/// the smallest table of an `aten::embedding` indexed by it or by a copy, or the classes of an
-/// `aten::nll_loss` with it as target. nullopt when neither reads it.
-struct TokenBound {
-  std::int64_t limit = 0;               ///< values must be in [0, limit)
-  std::string reason;                   ///< "parameter `wte.weight` has 256 rows"
-  std::optional<std::int64_t> ignored;  ///< a loss target allowed outside the range (ignore_index)
-};
-[[nodiscard]] std::optional<TokenBound> token_bound(const program::Program& program,
-                                                    std::size_t input);
 
 }  // namespace elixir::train

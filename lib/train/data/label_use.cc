@@ -2,7 +2,6 @@
 // Copyright 2026 The Elixir authors
 #include "train/data/label_use.h"
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,43 +22,32 @@ struct Uses {
   bool looked_up_whole = false;
 };
 
+/// Whether the first element is the input's first one.
+bool begins_with_first(const std::vector<Element>& read) {
+  return read.front().known() && read.front().position() == 0;
+}
+
 Uses uses_of(const program::Program& program, const program::TensorRef& input) {
   Uses uses;
-  // Storages with the input's elements, and whether the first elements were left out.
-  std::map<program::StorageId, bool> holders{{input.storage, false}};
-  const auto is_cut = [&](const program::TensorRef& tensor) {
-    return holders.at(tensor.storage) || tensor.offset != 0;
-  };
-  const auto holds = [&](const program::TensorRef* tensor) {
-    return tensor != nullptr && holders.count(tensor->storage) != 0;
-  };
+  ElementFlow flow(input);
   for (const program::Operator& op : program.operators) {
     if (op.phase != program::Phase::kForward) break;
-    const program::Arguments call(op);
     if (op.name == "aten::embedding") {
-      const program::TensorRef* indices = call.tensor("indices");
-      if (!holds(indices)) continue;
-      uses.looked_up = true;
-      if (!is_cut(*indices) && indices->numel() == input.numel()) uses.looked_up_whole = true;
+      const program::TensorRef* indices = program::Arguments(op).tensor("indices");
+      if (const auto read = flow.elements(indices); !read.empty()) {
+        uses.looked_up = true;
+        if (begins_with_first(read) && indices->numel() == input.numel()) {
+          uses.looked_up_whole = true;
+        }
+      }
     } else if (is_class_loss(op)) {
-      const program::TensorRef* target = call.tensor("target");
-      if (!holds(target)) continue;
-      uses.target = true;
-      if (is_cut(*target)) uses.shifted = true;
-    } else if (copies_elements(op.name)) {
-      const program::TensorRef* source = first_tensor(op);
-      if (!holds(source)) continue;
-      const bool cut = is_cut(*source);
-      program::for_each_tensor(op.outputs, [&](const program::TensorRef& output) {
-        holders.emplace(output.storage, cut);
-      });
-    } else if (op.name == "aten::copy_") {
-      const program::TensorRef* source = call.tensor("src");
-      const program::TensorRef* written = call.tensor("self");
-      if (!holds(source) || written == nullptr) continue;
-      // Written after the first position, which is the same as leaving out the first element.
-      holders.emplace(written->storage, is_cut(*source) || written->offset != 0);
+      const auto read = flow.elements(program::Arguments(op).tensor("target"));
+      if (!read.empty()) {
+        uses.target = true;
+        if (!begins_with_first(read)) uses.shifted = true;
+      }
     }
+    flow.follow(op);
   }
   return uses;
 }
@@ -222,26 +210,20 @@ bool cuts_or_joins(const std::string& name) {
 Flow flow_of(const program::Program& program, const program::TensorRef& input) {
   Flow flow;
   if (input.sizes.empty()) return flow;
-  std::set<program::StorageId> tokens{input.storage};
+  ElementFlow tokens(input);
   std::set<program::StorageId> derived;
   for (const program::Operator& op : program.operators) {
     if (op.phase != program::Phase::kForward) break;
-    const program::TensorRef* first = first_tensor(op);
-    const auto add_outputs = [&](std::set<program::StorageId>& to) {
-      program::for_each_tensor(op.outputs,
-                               [&](const program::TensorRef& made) { to.insert(made.storage); });
+    const auto add_outputs = [&] {
+      program::for_each_tensor(
+          op.outputs, [&](const program::TensorRef& made) { derived.insert(made.storage); });
     };
-    if (op.name == "aten::embedding") {
-      const program::TensorRef* indices = program::Arguments(op).tensor("indices");
-      if (indices != nullptr && tokens.count(indices->storage) != 0) {
-        add_outputs(derived);
-        continue;
-      }
-    }
-    if (copies_elements(op.name) && first != nullptr && tokens.count(first->storage) != 0) {
-      add_outputs(tokens);
+    if (op.name == "aten::embedding" &&
+        !tokens.elements(program::Arguments(op).tensor("indices")).empty()) {
+      add_outputs();
       continue;
     }
+    tokens.follow(op);
     std::vector<program::TensorRef> from;
     program::for_each_tensor(op.arguments, [&](const program::TensorRef& argument) {
       if (derived.count(argument.storage) != 0) from.push_back(argument);
@@ -266,10 +248,12 @@ Flow flow_of(const program::Program& program, const program::TensorRef& input) {
         }
       });
     }
-    add_outputs(derived);
+    add_outputs();
   }
   return flow;
 }
+
+}  // namespace
 
 bool is_called_label(const std::string& name) {
   for (const std::string_view end : {"labels", "label", "targets", "target"}) {
@@ -279,8 +263,6 @@ bool is_called_label(const std::string& name) {
   }
   return false;
 }
-
-}  // namespace
 
 LabelUse label_use(const program::Program& program) {
   LabelUse use;

@@ -7,6 +7,7 @@
 // learns the token after the next.
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "program/program.h"
@@ -33,5 +34,7 @@ struct LabelUse {
   bool unshifted = false;
 };
 [[nodiscard]] LabelUse label_use(const program::Program& program);
+/// Whether a name ends as those of labels do: "labels", "label", "targets", "target".
+[[nodiscard]] bool is_called_label(const std::string& name);
 
 }  // namespace elixir::train

@@ -12,9 +12,10 @@
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/interrupt.h"
-#include "core/log.h"
 #include "core/units.h"
 #include "train/data/dataset_kinds.h"
+#include "train/data/label_use.h"
+#include "train/data/token_bound.h"
 #include "train/weights/safetensors.h"
 
 namespace elixir::train {
@@ -23,6 +24,7 @@ namespace {
 struct Shard {
   std::shared_ptr<const Safetensors> file;
   std::vector<const SafetensorsEntry*> columns;  ///< in Program::inputs order
+  std::vector<std::string> unused;               ///< keys that no input has
   std::int64_t first_sample = 0;
   std::int64_t samples = 0;
 };
@@ -32,7 +34,14 @@ class SampleDataset final : public Dataset {
   SampleDataset(std::int64_t rows,
                 std::vector<program::TensorRef> inputs,
                 std::vector<Shard> shards)
-      : Dataset(rows, std::nullopt), inputs_(std::move(inputs)), shards_(std::move(shards)) {}
+      : Dataset(rows, std::nullopt), inputs_(std::move(inputs)), shards_(std::move(shards)) {
+    for (const Shard& shard : shards_) {
+      if (shard.unused.empty()) continue;
+      note_unused(fmt::format("{}: no input of the model is named `{}`; not used",
+                              shard.file->path(),
+                              fmt::join(shard.unused, "`, `")));
+    }
+  }
 
   [[nodiscard]] std::int64_t size() const override {
     return shards_.empty() ? 0 : shards_.back().first_sample + shards_.back().samples;
@@ -97,7 +106,9 @@ bool fits(program::DType data, program::DType input) {
          program::element_bytes(data) < program::element_bytes(input);
 }
 
-void check_values(const Safetensors& file, const SafetensorsEntry& entry, const TokenBound& bound) {
+void check_values(const Safetensors& file,
+                  const SafetensorsEntry& entry,
+                  const std::vector<TokenBound>& bounds) {
   constexpr std::int64_t kBlockBytes = std::int64_t{4} << 20;
   const std::int64_t samples = entry.sizes[0];
   const std::int64_t sample_bytes = samples == 0 ? 0 : entry.bytes / samples;
@@ -109,18 +120,42 @@ void check_values(const Safetensors& file, const SafetensorsEntry& entry, const 
         file.rows(entry, first, std::min(at_once, samples - first)).to(at::kLong);
     const auto* values = wide.const_data_ptr<std::int64_t>();
     for (std::int64_t i = 0; i < wide.numel(); ++i) {
-      if ((values[i] >= 0 && values[i] < bound.limit) || values[i] == bound.ignored) continue;
-      throw error_at_byte(
-          ErrorCode::kTokenOutOfVocabulary,
-          file.path(),
-          entry.offset_bytes + first * sample_bytes + i * program::element_bytes(*entry.dtype),
-          "value {} of `{}` is outside the vocabulary of {}",
-          values[i],
-          entry.name,
-          format_count(bound.limit))
-          .note(bound.reason);
+      for (const TokenBound& bound : bounds) {
+        const auto element = static_cast<std::size_t>(i) % bound.elements.size();
+        if (!bound.elements[element] || bound.allows(values[i])) continue;
+        throw error_at_byte(
+            ErrorCode::kTokenOutOfVocabulary,
+            file.path(),
+            entry.offset_bytes + first * sample_bytes + i * program::element_bytes(*entry.dtype),
+            "value {} of `{}` is outside the vocabulary of {}",
+            values[i],
+            entry.name,
+            format_count(bound.limit))
+            .note(bound.reason);
+      }
     }
   }
+}
+
+/// Labels that the data has and the model has no input for, although its loss takes some: it would
+/// train on what it takes instead.
+void refuse_unused_labels(const Safetensors& file,
+                          const program::Program& program,
+                          const std::vector<std::string>& unused) {
+  const auto label = std::find_if(unused.begin(), unused.end(), is_called_label);
+  if (label == unused.end()) return;
+  const LabelUse use = label_use(program);
+  if (!use.labels.empty() || !use.has_class_loss) return;
+  throw error_at_byte(ErrorCode::kDataMismatch,
+                      file.path(),
+                      file.find(*label)->offset_bytes,
+                      "the data has `{}`, and the model has no input for them",
+                      *label)
+      .note(
+          "the model's loss makes its labels from other inputs: every token would be one, those "
+          "of prompts and padding, too")
+      .help("export the model with an input `{}`", *label)
+      .help("or take `{}` out of the data, to train on the labels that the model makes", *label);
 }
 
 Shard open_shard(const std::string& path, const program::Program& program) {
@@ -169,10 +204,11 @@ Shard open_shard(const std::string& path, const program::Program& program) {
     shard.samples = entry->sizes[0];
     shard.columns.push_back(entry);
     if (is_integer(*entry->dtype)) {
-      if (const auto bound = token_bound(program, i)) check_values(*file, *entry, *bound);
+      const std::vector<TokenBound> bounds = token_bounds(program, i);
+      if (!bounds.empty()) check_values(*file, *entry, bounds);
     }
   }
-  std::vector<std::string> unexpected;
+  std::vector<std::string>& unexpected = shard.unused;
   for (const SafetensorsEntry& entry : file->entries()) {
     const bool known =
         std::any_of(program.inputs.begin(), program.inputs.end(), [&](const program::Input& input) {
@@ -191,10 +227,7 @@ Shard open_shard(const std::string& path, const program::Program& program) {
                   : fmt::format("the file also has `{}`", fmt::join(unexpected, "`, `")))
         .help("keys must be the names of forward's arguments");
   }
-  if (!unexpected.empty()) {
-    log::warning(fmt::format(
-        "{}: no input of the model is named `{}`; not used", path, fmt::join(unexpected, "`, `")));
-  }
+  refuse_unused_labels(*file, program, unexpected);
   return shard;
 }
 

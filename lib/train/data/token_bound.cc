@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include <set>
-#include <string>
+#include "train/data/token_bound.h"
+
+#include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "program/arguments/arguments.h"
-#include "train/data/dataset.h"
 #include "train/data/element_flow.h"
 
 namespace elixir::train {
@@ -21,43 +22,66 @@ std::string describe_table(const program::Program& program, const program::Tenso
   return fmt::format("an embedding table has {} rows", table.sizes[0]);
 }
 
+/// Marks the elements that keep their value, of any row. False when there are none.
+bool mark(const std::vector<Element>& read, std::vector<bool>& elements) {
+  bool any = false;
+  for (const Element& element : read) {
+    if (!element.keeps_value()) continue;
+    elements[static_cast<std::size_t>(element.position()) % elements.size()] = true;
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
-std::optional<TokenBound> token_bound(const program::Program& program, std::size_t input) {
-  std::set<program::StorageId> holds_input{program.inputs.at(input).tensor.storage};
-  const auto reads_input = [&](const program::TensorRef* tensor) {
-    return tensor != nullptr && holds_input.count(tensor->storage) != 0;
-  };
-  std::optional<TokenBound> bound;
-  const auto keep_smaller = [&](TokenBound candidate) {
-    if (!bound || candidate.limit < bound->limit) bound = std::move(candidate);
+std::vector<TokenBound> token_bounds(const program::Program& program, std::size_t input) {
+  std::vector<TokenBound> bounds;
+  const program::TensorRef& tensor = program.inputs.at(input).tensor;
+  const std::int64_t rows = tensor.sizes.empty() ? 1 : tensor.sizes[0];
+  if (rows == 0 || tensor.numel() == 0) return bounds;
+  ElementFlow flow(tensor);
+  const auto add = [&](const program::TensorRef* read, TokenBound bound) {
+    const std::vector<Element> elements = flow.elements(read);
+    if (elements.empty()) return;
+    bound.elements.resize(static_cast<std::size_t>(tensor.numel() / rows));
+    if (!mark(elements, bound.elements)) return;
+    const auto same = std::find_if(bounds.begin(), bounds.end(), [&](const TokenBound& known) {
+      return known.limit == bound.limit && known.ignored == bound.ignored &&
+             known.reason == bound.reason;
+    });
+    if (same == bounds.end()) {
+      bounds.push_back(std::move(bound));
+    } else {
+      for (std::size_t i = 0; i < bound.elements.size(); ++i) {
+        if (bound.elements[i]) same->elements[i] = true;
+      }
+    }
   };
   for (const program::Operator& op : program.operators) {
     if (op.phase != program::Phase::kForward) break;
-    const program::Arguments call(op);
     if (op.name == "aten::embedding") {
+      const program::Arguments call(op);
       const auto* table = call.tensor("weight");
-      if (reads_input(call.tensor("indices")) && table != nullptr && !table->sizes.empty()) {
-        keep_smaller({table->sizes[0], describe_table(program, *table), std::nullopt});
+      if (table != nullptr && !table->sizes.empty()) {
+        add(call.tensor("indices"),
+            {table->sizes[0], describe_table(program, *table), std::nullopt, {}});
       }
     } else if (is_class_loss(op)) {
+      const program::Arguments call(op);
       const auto* scores = call.tensor("self");
-      if (reads_input(call.tensor("target")) && scores != nullptr && !scores->sizes.empty()) {
-        const std::size_t dimension = scores->sizes.size() == 1 ? 0 : 1;
-        TokenBound candidate{scores->sizes[dimension],
-                             fmt::format("the loss has {} classes", scores->sizes[dimension]),
-                             std::nullopt};
-        candidate.ignored = call.integer("ignore_index");
-        keep_smaller(std::move(candidate));
+      if (scores != nullptr && !scores->sizes.empty()) {
+        const std::int64_t classes = scores->sizes[scores->sizes.size() == 1 ? 0 : 1];
+        add(call.tensor("target"),
+            {classes,
+             fmt::format("the loss has {} classes", classes),
+             call.integer("ignore_index"),
+             {}});
       }
-    } else if ((copies_elements(op.name) && reads_input(first_tensor(op))) ||
-               (op.name == "aten::copy_" && reads_input(call.tensor("src")))) {
-      program::for_each_tensor(op.outputs, [&](const program::TensorRef& output) {
-        holds_input.insert(output.storage);
-      });
     }
+    flow.follow(op);
   }
-  return bound;
+  return bounds;
 }
 
 }  // namespace elixir::train

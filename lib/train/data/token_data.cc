@@ -16,6 +16,7 @@
 #include "core/interrupt.h"
 #include "core/units.h"
 #include "train/data/dataset_kinds.h"
+#include "train/data/token_bound.h"
 #include "train/data/token_entropy.h"
 #include "train/input_file.h"
 
@@ -211,22 +212,25 @@ void shift_labels(const program::Program& program, std::vector<Fill>& fills) {
   for (const std::size_t i : labels) fills[i].shift = 1;
 }
 
-/// The smallest bound of all inputs that are filled with tokens.
-std::optional<TokenBound> bound_of(const program::Program& program,
-                                   const std::vector<Fill>& fills) {
-  std::optional<TokenBound> bound;
+/// The bounds that a token of `token_bytes` may break. A token of the stream may come to any
+/// element of every input that is filled with tokens.
+std::vector<TokenBound> bounds_of(const program::Program& program,
+                                  const std::vector<Fill>& fills,
+                                  std::int64_t token_bytes) {
+  std::vector<TokenBound> bounds;
   for (std::size_t i = 0; i < fills.size(); ++i) {
     if (fills[i].kind != Fill::Kind::kTokens) continue;
-    auto candidate = token_bound(program, i);
-    if (candidate && (!bound || candidate->limit < bound->limit)) bound = std::move(candidate);
+    for (TokenBound& bound : token_bounds(program, i)) {
+      if (bound.limit < std::int64_t{1} << (8 * token_bytes)) bounds.push_back(std::move(bound));
+    }
   }
-  return bound;
+  return bounds;
 }
 
 void check_tokens(const std::vector<Segment>& segments,
                   std::int64_t token_bytes,
-                  const TokenBound& bound) {
-  if (bound.limit >= std::int64_t{1} << (8 * token_bytes)) return;
+                  const std::vector<TokenBound>& bounds) {
+  if (bounds.empty()) return;
   constexpr std::int64_t kBlockTokens = std::int64_t{1} << 20;
   std::vector<std::uint32_t> block;
   for (const Segment& segment : segments) {
@@ -239,13 +243,16 @@ void check_tokens(const std::vector<Segment>& segments,
         read_tokens(*segment.file, token_bytes, i, count, block.begin());
       }
       const std::int64_t token = block[static_cast<std::size_t>(at)];
-      if (token < bound.limit) continue;
+      const auto broken = std::find_if(bounds.begin(), bounds.end(), [&](const TokenBound& each) {
+        return !each.allows(token);
+      });
+      if (broken == bounds.end()) continue;
       ErrorInfo info;
       info.code = ErrorCode::kTokenOutOfVocabulary;
-      info.message =
-          fmt::format("token {} is outside the vocabulary of {}", token, format_count(bound.limit));
+      info.message = fmt::format(
+          "token {} is outside the vocabulary of {}", token, format_count(broken->limit));
       info.where = SourcePos{segment.file->path(), "", std::nullopt, i * token_bytes};
-      info.notes = {bound.reason};
+      info.notes = {broken->reason};
       info.help = {"tokenize the data with the model's own tokenizer, or check --data-format"};
       throw Error(std::move(info));
     }
@@ -314,7 +321,7 @@ std::unique_ptr<Dataset> open_tokens(const DataFiles& data,
     info.help = {"pass more data (--data may be repeated and may name directories)"};
     throw Error(std::move(info));
   }
-  if (const auto bound = bound_of(program, fills)) check_tokens(segments, token_bytes, *bound);
+  check_tokens(segments, token_bytes, bounds_of(program, fills, token_bytes));
   return std::make_unique<TokenDataset>(
       rows, row_tokens, window_tokens, token_bytes, std::move(fills), std::move(segments));
 }

@@ -9,11 +9,38 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "train/data/missing_labels.h"
 #include "train/run/evaluation.h"
 #include "train/run/metrics.h"
 #include "train/run/training_state.h"
 
 namespace elixir::train {
+namespace {
+
+/// The error of a step that failed: a loss that is not finite because a micro-batch has no labels
+/// is the data's fault.
+Error explained(const Error& error,
+                const RunInputs& inputs,
+                const RunOptions& options,
+                std::int64_t step) {
+  const ErrorCode code = error.info().code;
+  if (code != ErrorCode::kLossNotFinite && code != ErrorCode::kNotFinite) return error;
+  const int micro_batches = inputs.plan.accumulation_steps * inputs.plan.world;
+  for (int micro = 0; micro < micro_batches; ++micro) {
+    const auto why =
+        missing_labels(inputs.captured.program, inputs.data->training(options.seed, step, micro));
+    if (!why) continue;
+    return Error(ErrorCode::kLossNotFinite,
+                 "the loss of step {} is nan: micro-batch {} has no labels",
+                 step,
+                 micro)
+        .note(*why)
+        .help("leave rows without labels out of the data");
+  }
+  return error;
+}
+
+}  // namespace
 
 bool times_tasks(std::int64_t step, const StepRange& run) {
   constexpr std::int64_t kEvery = 16;
@@ -73,9 +100,10 @@ RunResult TrainingRun::train() {
   try {
     train_steps();
     result_.times = trainer_->gather_times(times_);
-  } catch (Error& error) {
+  } catch (const Error& failure) {
+    Error error = explained(failure, inputs_, options_, trainer_->steps_done() + 1);
     checkpoints_->note_newest(error);
-    throw;
+    throw error;
   }
   result_.steps_done = trainer_->steps_done();
   result_.checkpoint_step = checkpoints_->newest_step();

@@ -96,26 +96,22 @@ NameMatch match_names(const std::vector<std::string>& file_names, const program:
     }
   }
   std::set<std::string> taken;
+  const auto take = [&](const std::string& first_name, const std::vector<std::string>& names) {
+    const auto found = matcher.find(names, best.file_prefix, best.model_prefix);
+    if (!found) return false;
+    best.file_name.emplace(first_name, *found);
+    taken.insert(*found);
+    // A file may contain a tied tensor under each of its names.
+    for (const std::string& name : names) {
+      const auto other = matcher.find({name}, best.file_prefix, best.model_prefix);
+      if (other && taken.insert(*other).second) best.other_names[first_name].push_back(*other);
+    }
+    return true;
+  };
   for (const program::Parameter& parameter : program.parameters) {
-    if (const auto found = matcher.find(parameter.names, best.file_prefix, best.model_prefix)) {
-      best.file_name.emplace(parameter.name, *found);
-      taken.insert(*found);
-    } else {
-      best.missing.push_back(parameter.name);
-    }
-    // A file may contain a tied parameter under each of its names.
-    for (const std::string& name : parameter.names) {
-      if (const auto found = matcher.find({name}, best.file_prefix, best.model_prefix)) {
-        taken.insert(*found);
-      }
-    }
+    if (!take(parameter.name, parameter.names)) best.missing.push_back(parameter.name);
   }
-  for (const program::Buffer& buffer : program.buffers) {
-    if (const auto found = matcher.find(buffer.names, best.file_prefix, best.model_prefix)) {
-      best.file_name.emplace(buffer.name, *found);
-      taken.insert(*found);
-    }
-  }
+  for (const program::Buffer& buffer : program.buffers) (void)take(buffer.name, buffer.names);
   for (const std::string& name : file_names) {
     if (taken.count(name) == 0) best.unexpected.push_back(name);
   }

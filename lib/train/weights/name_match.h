@@ -13,6 +13,8 @@ namespace elixir::train {
 
 struct NameMatch {
   std::map<std::string, std::string> file_name;  ///< by the parameter's or buffer's first name
+  /// Other names of the file for the same tensor, by its first name in the program.
+  std::map<std::string, std::vector<std::string>> other_names;
   std::string file_prefix, model_prefix;  ///< prefixes that were stripped; at most one is not empty
   std::vector<std::string> missing;       ///< parameters of the program without data, by first name
   std::vector<std::string> unexpected;    ///< names of the file that are not used

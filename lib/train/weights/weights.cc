@@ -3,6 +3,7 @@
 #include "train/weights/weights.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <utility>
@@ -62,6 +63,13 @@ at::Tensor converted(const at::Tensor& value,
       want.sizes, want.strides, at::TensorOptions().dtype(capture::scalar_type(want.dtype)));
   result.copy_(source);
   return result;
+}
+
+bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
+  if (a.scalar_type() != b.scalar_type() || !a.sizes().equals(b.sizes())) return false;
+  const at::Tensor left = a.contiguous(), right = b.contiguous();
+  return left.nbytes() == 0 ||
+         std::memcmp(left.const_data_ptr(), right.const_data_ptr(), left.nbytes()) == 0;
 }
 
 /// An archive has the weights of all parameters, or of none (saved from the meta device). Anything
@@ -164,8 +172,10 @@ class Chooser {
   void open_files();
   [[nodiscard]] std::vector<std::string> wrong_shapes() const;
   void require_fit() const;
+  void require_tied() const;
   void tell_names();
   void choose_parameters();
+  [[noreturn]] void refuse_random(const std::vector<std::string>& frozen) const;
   [[nodiscard]] std::optional<Initializer> rule_of(const program::Parameter& parameter) const;
   void tell_initialized(const std::vector<std::string>& names, std::int64_t by_default);
   void choose_buffers();
@@ -191,19 +201,25 @@ void Chooser::open_files() {
 
 std::vector<std::string> Chooser::wrong_shapes() const {
   std::vector<std::string> wrong;
-  const auto check = [&](const std::string& name, const program::TensorRef& tensor) {
-    const auto found = match_.file_name.find(name);
-    if (found == match_.file_name.end()) return;
-    const SafetensorsEntry& entry = files_.entry(found->second);
+  const auto check_one = [&](const std::string& file_name, const program::TensorRef& tensor) {
+    const SafetensorsEntry& entry = files_.entry(file_name);
     const bool both_floating =
         entry.dtype && program::is_floating(*entry.dtype) == program::is_floating(tensor.dtype);
     if (entry.sizes == tensor.sizes && both_floating) return;
     wrong.push_back(fmt::format("`{}` is {} [{}] in the file, {} [{}] in the model",
-                                name,
+                                file_name,
                                 entry.dtype_text,
                                 fmt::join(entry.sizes, ", "),
                                 program::name_of(tensor.dtype),
                                 fmt::join(tensor.sizes, ", ")));
+  };
+  const auto check = [&](const std::string& name, const program::TensorRef& tensor) {
+    const auto found = match_.file_name.find(name);
+    if (found == match_.file_name.end()) return;
+    check_one(found->second, tensor);
+    const auto others = match_.other_names.find(name);
+    if (others == match_.other_names.end()) return;
+    for (const std::string& other : others->second) check_one(other, tensor);
   };
   for (const program::Parameter& parameter : program_.parameters) {
     check(parameter.name, parameter.tensor);
@@ -214,8 +230,9 @@ std::vector<std::string> Chooser::wrong_shapes() const {
 
 void Chooser::require_fit() const {
   const std::vector<std::string> wrong = wrong_shapes();
-  const bool refuse = !match_.missing.empty() && options_.missing == MissingWeights::kRefuse;
-  if (!refuse && wrong.empty()) return;
+  const bool refuse = !match_.missing.empty() &&
+                      (options_.missing == MissingWeights::kRefuse || match_.file_name.empty());
+  if (!refuse && wrong.empty()) return require_tied();
   ErrorInfo info;
   info.code = ErrorCode::kWeightsMismatch;
   info.message = fmt::format(
@@ -231,10 +248,31 @@ void Chooser::require_fit() const {
   for (std::size_t i = 0; i < std::min(kListedNames, wrong.size()); ++i) {
     info.notes.push_back(wrong[i]);
   }
-  if (wrong.empty()) {
+  if (wrong.empty() && match_.file_name.empty()) {
+    info.help.push_back("pass the weights of this model: no name of the file is one of its names");
+  } else if (wrong.empty()) {
     info.help.push_back("pass the weights of this model, or --init to initialise what is missing");
   }
   throw Error(std::move(info));
+}
+
+void Chooser::require_tied() const {
+  std::vector<std::string> apart;
+  for (const auto& [name, others] : match_.other_names) {
+    const std::string& first = match_.file_name.at(name);
+    const at::Tensor value = files_.read(first);
+    for (const std::string& other : others) {
+      if (same_bytes(value, files_.read(other))) continue;
+      apart.push_back(fmt::format("`{}` and `{}`", first, other));
+    }
+  }
+  if (apart.empty()) return;
+  throw Error(ErrorCode::kWeightsMismatch,
+              SourcePos{*options_.weights_path, "", std::nullopt, std::nullopt},
+              "names of one tensor of the model have other values in the file: {}",
+              fmt::join(apart, ", "))
+      .note("the model ties them: it has one tensor for both names")
+      .help("leave one of the names out of the file, or export a model that does not tie them");
 }
 
 void Chooser::tell_names() {
@@ -246,15 +284,15 @@ void Chooser::tell_names() {
                                            of_model ? "model's" : "file's"));
   }
   if (!match_.unexpected.empty()) {
-    chosen_.messages.push_back(fmt::format("weights: {} names of the file are not in the model: {}",
-                                           match_.unexpected.size(),
-                                           listed(match_.unexpected)));
+    chosen_.unused.push_back(fmt::format("weights: {} names of the file are not in the model: {}",
+                                         match_.unexpected.size(),
+                                         listed(match_.unexpected)));
   }
 }
 
 void Chooser::choose_parameters() {
-  std::vector<std::string> initialized;
-  std::int64_t by_default = 0;
+  std::vector<std::string> initialized, frozen;
+  std::int64_t by_default = 0, discarded = 0;
   for (const program::Parameter& parameter : program_.parameters) {
     Origin origin;
     origin.tensor = parameter.tensor;
@@ -272,10 +310,32 @@ void Chooser::choose_parameters() {
       origin.rule = rule ? *rule : default_initializer(parameter);
       initialized.push_back(parameter.name);
       ++chosen_.initialized;
+      if (!parameter.requires_grad && parameter.tensor.numel() > 0)
+        frozen.push_back(parameter.name);
+      if (archive_.has(parameter.name)) ++discarded;
     }
     origins_.emplace(parameter.name, std::move(origin));
   }
+  if (!frozen.empty()) refuse_random(frozen);
+  if (discarded > 0) {
+    chosen_.unused.push_back(
+        fmt::format("--init replaces weights that the model file has: {} of {} parameters",
+                    discarded,
+                    program_.parameters.size()));
+  }
   if (!initialized.empty()) tell_initialized(initialized, by_default);
+}
+
+void Chooser::refuse_random(const std::vector<std::string>& frozen) const {
+  throw Error(ErrorCode::kWeightsMismatch,
+              SourcePos{archive_.path, "", std::nullopt, std::nullopt},
+              "{} frozen parameter{} would be drawn at random, and no step would change {}: {}",
+              frozen.size(),
+              frozen.size() == 1 ? "" : "s",
+              frozen.size() == 1 ? "it" : "them",
+              listed(frozen))
+      .help("pass their values with --weights; --init then draws the others")
+      .help("or leave --init out, if the model file has them");
 }
 
 std::optional<Initializer> Chooser::rule_of(const program::Parameter& parameter) const {

@@ -42,13 +42,17 @@ struct ArchiveData {
 struct ChosenWeights {
   /// Takes a parameter's or buffer's first name. Uses as many threads as LibTorch. Not thread-safe.
   runtime::TensorSource source;
-  /// For people: what was stripped, what was not used, what is initialised.
+  /// For people: what was stripped, what is initialised.
   std::vector<std::string> messages;
+  /// For people, who must see it: names of the file and weights of the archive that are not used.
+  std::vector<std::string> unused;
   std::vector<std::string> files;  ///< files of --weights, with all shards
   std::int64_t from_file = 0, from_archive = 0, initialized = 0;  ///< numbers of parameters
 };
-/// Checks names, sizes and dtypes before anything large is read. Throws kWeightsMismatch (lists
-/// every missing name, every unexpected name and every shape that differs) and kBufferWithoutData.
+/// Checks names, sizes and dtypes before anything large is read, and that a tied tensor is the same
+/// under all its names. Throws kBufferWithoutData and kWeightsMismatch, which lists every missing
+/// name, every unexpected name, every shape that differs, and frozen parameters that would be drawn
+/// at random.
 [[nodiscard]] ChosenWeights choose_weights(const program::Program& program,
                                            const ArchiveData& archive,
                                            const WeightOptions& options);

@@ -13,6 +13,8 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
 #include "train/data/label_use.h"
@@ -74,6 +76,15 @@ program::Program with_call(const std::string& name, const program::Ints& sizes, 
   program.operators[2].arguments[0] = made;
   program.operators.insert(program.operators.begin() + 1, call);
   return program;
+}
+
+/// The clone of the labels, at this position among the operators, becomes that of labels[:, 1:].
+void clone_from_second_label(program::Program& program, std::size_t clone) {
+  auto& cut = std::get<program::TensorRef>(program.operators[clone].arguments[0]);
+  cut.sizes = {2, 3};
+  cut.offset = 1;
+  program.operators[clone].outputs = {test::tensor(4, {6}, DType::kInt64)};
+  program.operators.back().arguments[1] = test::tensor(4, {6}, DType::kInt64);
 }
 
 std::string counting(std::size_t n) {
@@ -180,10 +191,7 @@ TEST(LabelUse, ATargetThatNoEmbeddingLooksUpIsALabel) {
 
 TEST(LabelUse, ATargetReadFromItsSecondTokenOnIsShiftedByTheModel) {
   program::Program program = language_model(256);
-  // labels[:, 1:] is cloned.
-  auto& cut = std::get<program::TensorRef>(program.operators[1].arguments[0]);
-  cut.sizes = {2, 3};
-  cut.offset = 1;
+  clone_from_second_label(program, 1);
   EXPECT_TRUE(label_use(program).model_shifts);
   EXPECT_FALSE(label_use(program).unshifted);
 }
@@ -208,9 +216,7 @@ TEST(LabelUse, NothingIsSaidOfAModelThatMovesPositionsAfterItsEmbedding) {
 
 TEST(LabelUse, OutputsAndLabelsWithoutTheirFirstPositionAreNotShifted) {
   program::Program program = with_call("aten::slice", {2, 3, 16}, 16);
-  auto& cut = std::get<program::TensorRef>(program.operators[2].arguments[0]);
-  cut.sizes = {2, 3};
-  cut.offset = 1;
+  clone_from_second_label(program, 2);
   EXPECT_FALSE(label_use(program).model_shifts);
   EXPECT_FALSE(label_use(program).unshifted);
 }
@@ -313,12 +319,24 @@ TEST(Data, TokensOutsideTheVocabularyAreNamedWithTheirPlace) {
   EXPECT_EQ(Dataset::open({DataFormat::kBytes, {path}}, language_model(201), 1)->size(), 24);
 }
 
-TEST(Data, TheBoundFollowsCopiesToTheLoss) {
-  const auto program = language_model(50);
-  EXPECT_EQ(token_bound(program, 0)->limit, 50);
-  EXPECT_FALSE(token_bound(program, 0)->ignored.has_value());
-  EXPECT_EQ(token_bound(program, 1)->limit, 50);
-  EXPECT_EQ(token_bound(program, 1)->ignored, -100);
+TEST(Data, SamplesMayHaveAnyValueWhereTheModelDoesNotLookThemUp) {
+  const TemporaryDirectory directory;
+  program::Program program = language_model(256);
+  // The embedding looks up ids[:, :3].
+  std::get<program::TensorRef>(program.operators[0].arguments[1]).sizes = {2, 3};
+  const auto open_with = [&](std::int64_t column, std::int64_t value) {
+    at::Tensor ids = at::zeros({4, 4}, at::TensorOptions().dtype(at::kLong));
+    ids.select(1, column).fill_(value);
+    const std::string path = directory.file("ids.safetensors");
+    write_safetensors(path,
+                      {{"ids", DType::kInt64, {4, 4}, [&] { return ids; }},
+                       {"labels", DType::kInt64, {4, 4}, [&] { return at::zeros_like(ids); }}},
+                      {},
+                      Overwrite::kAllow);
+    return Dataset::open({DataFormat::kSafetensors, {path}}, program, 1)->size();
+  };
+  EXPECT_EQ(open_with(3, -100), 4);
+  EXPECT_EQ(error_of([&] { (void)open_with(2, -100); }).code, ErrorCode::kTokenOutOfVocabulary);
 }
 
 TEST(Data, EvaluationRowsDoNotOverlapAndIgnoreTheSeed) {
@@ -410,6 +428,46 @@ TEST_F(Samples, RowsAreSamplesOfAllFiles) {
     }
   }
   EXPECT_EQ(seen.size(), 7U);
+}
+
+TEST_F(Samples, KeysThatNoInputHasAreSaid) {
+  const std::string path = directory_.file("extra");
+  write_safetensors(path,
+                    {{"pixels", DType::kFloat32, {4, 3}, [] { return pixels(4, 0); }},
+                     {"labels", DType::kInt64, {4}, [] { return labels(4, 0); }},
+                     {"weight", DType::kInt64, {4}, [] { return labels(4, 0); }}},
+                    {},
+                    Overwrite::kAllow);
+  const auto data = Dataset::open({DataFormat::kSafetensors, {path}}, program_, 1);
+  ASSERT_EQ(data->unused().size(), 1U);
+  EXPECT_NE(data->unused()[0].find("`weight`"), std::string::npos);
+  EXPECT_TRUE(Dataset::open(
+                  {DataFormat::kSafetensors, {file("k", pixels(4, 0), labels(4, 0))}}, program_, 1)
+                  ->unused()
+                  .empty());
+}
+
+/// A model that makes labels from its inputs would train on prompts and padding.
+TEST(Data, LabelsThatTheModelHasNoInputForAreRefused) {
+  const TemporaryDirectory directory;
+  program::Program program = language_model(256);
+  // The loss takes ids as its target.
+  program.operators[1].arguments[0] = program.inputs[0].tensor;
+  program.inputs.pop_back();
+  const auto open_with = [&](const std::string& key) {
+    const std::string path = directory.file("d.safetensors");
+    const at::Tensor ids = at::zeros({4, 4}, at::TensorOptions().dtype(at::kLong));
+    write_safetensors(path,
+                      {{"ids", DType::kInt64, {4, 4}, [&] { return ids; }},
+                       {key, DType::kInt64, {4, 4}, [&] { return ids; }}},
+                      {},
+                      Overwrite::kAllow);
+    return Dataset::open({DataFormat::kSafetensors, {path}}, program, 1)->unused().size();
+  };
+  const ErrorInfo info = error_of([&] { (void)open_with("labels"); });
+  EXPECT_EQ(info.code, ErrorCode::kDataMismatch);
+  EXPECT_NE(info.message.find("`labels`"), std::string::npos);
+  EXPECT_EQ(open_with("position_ids"), 1U);
 }
 
 TEST_F(Samples, WrongKeysShapesDtypesCountsAndValuesAreRefused) {

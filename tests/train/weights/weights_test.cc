@@ -2,6 +2,8 @@
 // Copyright 2026 The Elixir authors
 #include "train/weights/weights.h"
 
+#include <cmath>
+
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -97,6 +99,77 @@ TEST(Weights, AnyNameOfATiedParameterServes) {
   EXPECT_TRUE(
       at::equal(choose_weights(model(), empty_archive(), options).source("model.wte.weight"),
                 filled({4, 2}, 3)));
+}
+
+TEST(Weights, NamesOfATiedParameterMustAgree) {
+  const TemporaryDirectory directory;
+  const auto choose = [&](const at::Tensor& first, const at::Tensor& second) {
+    WeightOptions options;
+    options.weights_path = write(directory,
+                                 "w.safetensors",
+                                 {{"model.wte.weight", first},
+                                  {"model.head.weight", second},
+                                  {"model.norm.weight", filled({2}, 4)},
+                                  {"model.norm.bias", filled({2}, 5)}});
+    return choose_weights(model(), empty_archive(), options).from_file;
+  };
+  const double nan = std::nan("");
+  EXPECT_EQ(choose(filled({4, 2}, 3), filled({4, 2}, 3)), 3);
+  EXPECT_EQ(choose(filled({4, 2}, nan), filled({4, 2}, nan)), 3) << "the same bytes";
+  const ErrorInfo values = error_of([&] {
+    (void)choose(filled({4, 2}, 3), filled({4, 2}, 3.0001));
+  });
+  EXPECT_EQ(values.code, ErrorCode::kWeightsMismatch);
+  EXPECT_NE(values.message.find("`model.wte.weight` and `model.head.weight`"), std::string::npos);
+  const ErrorInfo shapes = error_of([&] { (void)choose(filled({4, 2}, 3), filled({9, 2}, 3)); });
+  EXPECT_EQ(shapes.code, ErrorCode::kWeightsMismatch);
+  EXPECT_NE(shapes.notes.at(0).find("`model.head.weight` is F32 [9, 2]"), std::string::npos);
+}
+
+TEST(Weights, AFileOfWhichNothingMatchesIsRefusedUnderInitToo) {
+  const TemporaryDirectory directory;
+  WeightOptions options;
+  options.missing = MissingWeights::kInitialize;
+  options.weights_path = write(directory, "w.safetensors", {{"encoder.w", filled({4, 2}, 3)}});
+  const ErrorInfo info = error_of([&] { (void)choose_weights(model(), empty_archive(), options); });
+  EXPECT_EQ(info.code, ErrorCode::kWeightsMismatch);
+  EXPECT_NE(info.notes.at(1).find("`encoder.w`"), std::string::npos);
+}
+
+TEST(Weights, FrozenParametersAreNotDrawn) {
+  const TemporaryDirectory directory;
+  program::Program lora = model();
+  lora.parameters[0].requires_grad = false;
+  WeightOptions options;
+  options.missing = MissingWeights::kInitialize;
+  const ErrorInfo info = error_of([&] { (void)choose_weights(lora, empty_archive(), options); });
+  EXPECT_EQ(info.code, ErrorCode::kWeightsMismatch);
+  EXPECT_NE(info.message.find("1 frozen parameter would"), std::string::npos);
+  EXPECT_NE(info.message.find("`model.wte.weight`"), std::string::npos);
+  options.weights_path = write(directory, "w.safetensors", {{"wte.weight", filled({4, 2}, 3)}});
+  EXPECT_EQ(choose_weights(lora, empty_archive(), options).initialized, 2);
+}
+
+TEST(Weights, WhatIsNotUsedIsSaid) {
+  const TemporaryDirectory directory;
+  WeightOptions options;
+  options.weights_path = write(directory,
+                               "w.safetensors",
+                               {{"wte.weight", filled({4, 2}, 3)},
+                                {"norm.weight", filled({2}, 4)},
+                                {"norm.bias", filled({2}, 5)},
+                                {"extra.weight", filled({2}, 6)}});
+  const ChosenWeights chosen = choose_weights(model(), empty_archive(), options);
+  ASSERT_EQ(chosen.unused.size(), 1U);
+  EXPECT_NE(chosen.unused[0].find("`extra.weight`"), std::string::npos);
+  ArchiveData archive = empty_archive();
+  archive.has = [](const std::string&) { return true; };
+  WeightOptions init;
+  init.missing = MissingWeights::kInitialize;
+  EXPECT_EQ(choose_weights(model(), archive, init).unused,
+            std::vector<std::string>{
+                "--init replaces weights that the model file has: 3 of 3 parameters"});
+  EXPECT_TRUE(choose_weights(model(), empty_archive(), init).unused.empty());
 }
 
 TEST(Weights, MissingAndUnexpectedNamesAreListed) {

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The Elixir authors
+"""elixir-train against plain PyTorch: what the model says is what trains."""
+import unittest
+
+from reference import ReferenceTest
+from training import tool
+
+
+def with_ignored(labels):
+    """The last labels of each row become -100, as every data collator pads them."""
+    for row in range(len(labels)):
+        labels[row, 2 + row % (labels.shape[1] - 2):] = -100
+    return labels
+
+
+class Values(ReferenceTest):
+    """The data is refused where the model cannot take it, and not where the model changes it first."""
+
+    def seq2seq(self, guard):
+        """Decoder inputs are the labels shifted right, and `guard` replaces what no embedding has a row for."""
+        import torch
+
+        class Seq2Seq(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.shared = torch.nn.Embedding(50, 16)
+                self.head = torch.nn.Linear(32, 50)
+
+            def forward(self, input_ids, labels):
+                memory = self.shared(input_ids).mean(1, keepdim=True)
+                begun = labels.new_zeros(labels.shape)
+                begun[:, 1:] = labels[:, :-1].clone()
+                begun[:, 0] = 0
+                x = torch.cat([self.shared(guard(begun)), memory.expand(-1, labels.shape[1], -1)], -1)
+                return torch.nn.functional.cross_entropy(self.head(torch.tanh(x)).flatten(0, 1), labels.flatten())
+
+        torch.manual_seed(3)
+        return Seq2Seq()
+
+    def samples(self):
+        import torch
+
+        torch.manual_seed(4)
+        return {"input_ids": torch.randint(1, 50, (20, 7)), "labels": with_ignored(torch.randint(1, 50, (20, 6)))}
+
+    def test_ignored_labels_that_the_model_replaces_before_it_looks_them_up(self):
+        import torch
+
+        guards = {
+            "masked_fill_": lambda x: x.masked_fill_(x == -100, 0),
+            "masked_fill": lambda x: x.masked_fill(x.lt(0), 0),
+            "where": lambda x: torch.where(x == -100, torch.zeros_like(x), x),
+            "clamp": lambda x: x.clamp(min=0),
+            "relu": torch.relu,
+            "product": lambda x: x * (x != -100),
+            "remainder": lambda x: x % 50,
+            "wider": lambda x: (x.float().abs() / 2).long(),
+        }
+        for name, guard in guards.items():
+            with self.subTest(guard=name):
+                self.expect_same_training(name, self.seq2seq(guard), self.samples())
+
+    def test_ignored_labels_that_reach_an_embedding_are_refused(self):
+        flags = self.saved("bare", self.seq2seq(lambda x: x.clone()), {k: v.clamp(min=1) for k, v in self.samples().items()})
+        from safetensors.torch import save_file
+
+        save_file(self.samples(), str(self.directory / "bare.safetensors"))
+        error = self.fails(2, "EX0502", *self.flags(**flags))
+        self.assertIn("value -100 of `labels` is outside the vocabulary of 50", error)
+        self.assertIn("`shared.weight` has 50 rows", error)
+
+    def test_columns_with_vocabularies_of_their_own(self):
+        import torch
+
+        class Table(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.day = torch.nn.Embedding(7, 4)
+                self.shop = torch.nn.Embedding(90, 4)
+                self.head = torch.nn.Linear(8, 1)
+
+            def forward(self, fields):
+                x = torch.cat([self.day(fields[:, 0]), self.shop(fields[:, 1])], -1)
+                return (self.head(x)[:, 0] - fields[:, 2].float()).pow(2).mean()
+
+        torch.manual_seed(3)
+        fields = torch.stack([torch.randint(0, 7, (20,)), torch.randint(0, 90, (20,)), torch.randint(-500, 500, (20,))], 1)
+        self.expect_same_training("table", Table(), {"fields": fields})
+        fields[4, 0] = 7
+        from safetensors.torch import save_file
+
+        save_file({"fields": fields}, str(self.directory / "bad.safetensors"))
+        flags = {"plan": self.directory / "table.json", "model": "table.pt", "data": "bad.safetensors"}
+        self.fails(2, "EX0502", *self.flags(**flags, output="bad"), mentions="`day.weight` has 7 rows")
+
+
+class FrozenParameters(ReferenceTest):
+    def test_of_any_dtype_stay_as_they_are(self):
+        import torch
+
+        dtypes = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
+                  torch.bool)
+
+        class Quantised(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(8, 8)
+                for dtype in dtypes:
+                    value = torch.randint(0, 2, (8, 8)).to(dtype)
+                    setattr(self, str(dtype).split(".")[1], torch.nn.Parameter(value, requires_grad=False))
+
+            def forward(self, x):
+                for dtype in dtypes:
+                    x = x + torch.tanh(x @ getattr(self, str(dtype).split(".")[1]).float())
+                return self.linear(x).pow(2).mean()
+
+        torch.manual_seed(3)
+        self.expect_same_training("quantised", Quantised(), {"x": torch.randn(20, 8)})
+
+
+class Unused(ReferenceTest):
+    """Input that is neither used nor reported would look like a run that works."""
+
+    def tied(self):
+        import torch
+
+        class Tied(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.wte = torch.nn.Embedding(12, 6)
+                self.head = torch.nn.Linear(6, 12, bias=False)
+                self.head.weight = self.wte.weight
+
+            def forward(self, ids):
+                logits = self.head(self.wte(ids))[:, :-1]
+                return torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+
+        torch.manual_seed(3)
+        return Tied(), {"ids": torch.randint(0, 12, (16, 5))}
+
+    def write(self, name, **tensors):
+        from safetensors.torch import save_file
+
+        save_file(tensors, str(self.directory / name))
+        return name
+
+    def test_two_values_of_one_tied_tensor_are_refused(self):
+        import torch
+
+        model, samples = self.tied()
+        flags = self.saved("tied", model, samples)
+        weight = torch.randn(12, 6)
+        same = self.write("same.safetensors", **{"wte.weight": weight, "head.weight": weight.clone()})
+        self.succeeds(*self.flags(**{**flags, "weights": same, "steps": 1}))
+        other = self.write("other.safetensors", **{"wte.weight": weight, "head.weight": weight + 1})
+        self.fails(2, "EX0310", *self.flags(**{**flags, "weights": other, "output": "b"}), mentions="`head.weight`")
+        shape = self.write("shape.safetensors", **{"wte.weight": weight, "head.weight": torch.zeros(99, 6)})
+        self.fails(2, "EX0310", *self.flags(**{**flags, "weights": shape, "output": "c"}), mentions="[99, 6]")
+        none = self.write("none.safetensors", **{"encoder.weight": weight})
+        self.fails(2, "EX0310", *self.flags(**{**flags, "weights": none, "init": True, "output": "d"}), mentions="`encoder.weight`")
+
+    def test_labels_that_the_model_has_no_input_for_are_refused(self):
+        model, samples = self.tied()
+        flags = self.saved("tied", model, samples)
+        data = self.write("d.safetensors", ids=samples["ids"], labels=with_ignored(samples["ids"].clone()))
+        error = self.fails(2, "EX0503", *self.flags(**{**flags, "data": data}), mentions="`labels`")
+        self.assertIn("no input for them", error)
+
+    def test_warnings_of_unused_input_are_kept_when_quiet(self):
+        model, samples = self.tied()
+        flags = self.saved("tied", model, samples)
+        data = self.write("d.safetensors", ids=samples["ids"], weight=samples["ids"].clone())
+        result = self.succeeds("-q", *self.flags(**{**flags, "data": data, "init": True, "no_decay": "*.LayerNorm.weight"}))
+        for said in ("no input of the model is named `weight`", "--no-decay *.LayerNorm.weight matches no parameter",
+                     "--init replaces weights that the model file has: 1 of 1"):
+            self.assertIn(said, result.err)
+        result = self.succeeds("-q", *self.flags(**{**flags, "no_decay": "head.*", "output": "b"}))
+        self.assertEqual(result.err, "")
+
+    def test_frozen_parameters_are_not_drawn(self):
+        import torch
+
+        class Adapted(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.base = torch.nn.Linear(8, 8).requires_grad_(False)
+                self.down = torch.nn.Linear(8, 2, bias=False)
+                self.up = torch.nn.Linear(2, 8, bias=False)
+
+            def forward(self, x):
+                return (self.base(x) + self.up(self.down(x))).pow(2).mean()
+
+        torch.manual_seed(3)
+        model = Adapted()
+        flags = self.saved("adapted", model, {"x": torch.randn(16, 8)})
+        error = self.fails(2, "EX0310", *self.flags(**flags, init=True))
+        self.assertIn("2 frozen parameters would be drawn at random", error)
+        base = self.write("base.safetensors", **{name: value.detach() for name, value in model.named_parameters() if "base" in name})
+        self.succeeds(*self.flags(**{**flags, "init": True, "weights": base}))
+
+    def test_scalars_that_do_not_train_are_named(self):
+        import torch
+
+        class Parts(torch.nn.Module):
+            def __init__(self, returns):
+                super().__init__()
+                self.body = torch.nn.Linear(6, 8)
+                self.returns = returns
+
+            def forward(self, x):
+                h = self.body(x)
+                return self.returns(h.pow(2).mean(), h.abs().mean())
+
+        def said(name, returns):
+            torch.manual_seed(3)
+            flags = self.saved(name, Parts(returns), {"x": torch.randn(16, 6)})
+            return self.succeeds("-q", *self.flags(**flags)).err
+
+        self.assertIn("scalars that do not train beside its loss: number 2", said("pair", lambda a, b: (a, b)))
+        self.assertIn("`box`", said("dict", lambda a, b: {"loss": a, "box": b}))
+        self.assertEqual(said("sum", lambda a, b: {"loss": a + b, "classifier": a, "box": b}), "")
+        self.assertEqual(said("metric", lambda a, b: {"loss": a, "accuracy": b.detach()}), "")
+
+
+class Blame(ReferenceTest):
+    def test_a_loss_without_labels_is_the_data_s_fault(self):
+        import torch
+
+        class Classifier(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(4, 5)
+
+            def forward(self, x, labels):
+                return torch.nn.functional.cross_entropy(self.layer(x), labels)
+
+        torch.manual_seed(3)
+        samples = {"x": torch.randn(8, 4), "labels": torch.full((8,), -100)}
+        flags = self.saved("ignored", Classifier(), samples)
+        result = self.run_tool(*self.flags(**flags))
+        self.assertEqual(result.code, 4, result.err)
+        error = result.err
+        self.assertIn("error[EX0704]", error)
+        self.assertIn("the loss of step 1 is nan: micro-batch 0 has no labels", error)
+        self.assertIn("all targets in `labels` are -100", error)
+        self.assertNotIn("learning rate", error)
+
+    def test_plans_train_with_the_beta2_that_their_moments_need(self):
+        import json
+
+        import torch
+
+        class Line(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(4, 5)
+
+            def forward(self, x):
+                return self.layer(x).pow(2).mean()
+
+        torch.manual_seed(3)
+        flags = self.saved("bf16", Line(), {"x": torch.randn(8, 4)}, search=("--moments", "bf16"))
+        self.succeeds(*self.flags(**flags))
+        options = json.loads((self.directory / "bf16-run/config.json").read_text())["options"]
+        self.assertEqual(options["betas"], [0.9, 0.95])
+        self.succeeds("--resume", "bf16-run", "--steps", 4)
+        self.fails(2, "EX0104", *self.flags(**{**flags, "output": "b"}), "--betas", "0.9,0.999", mentions="0.95")
+
+    def test_what_no_optimizer_trains_is_refused_before_a_plan(self):
+        from training import envelope
+
+        self.saved("tied", *Unused.tied(self))
+        no = envelope("ELIXIR_PROFILE", "tied.pt", "--target", "cpu", "--optimizer", "sgd", "-o", "x.json", cwd=self.directory, code=2)
+        self.assertIn("does not train with --optimizer sgd", no["diagnostics"][0]["message"])
+        tool("ELIXIR_PROFILE", "tied.pt", "--target", "cpu", "--optimizer", "sgd", "--optimizer-form", "torch-foreach", "-o", "x.json",
+             cwd=self.directory)
+        no = envelope("ELIXIR_SEARCH", "--profile", "x.json", "--hardware", self.shared / "hardware.json", cwd=self.directory, code=2)
+        self.assertIn("sgd, with which Elixir does not train", no["diagnostics"][0]["message"])
+
+    def test_what_a_script_raises_is_shown(self):
+        import torch
+        from training import envelope
+
+        class Raises(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(4, 1)
+
+            def forward(self, x):
+                assert x.shape[1] == 4, "expected 4 channels: is the input NHWC?"
+                if x.dim() != 2:
+                    raise ValueError("x must be (rows, features)")
+                return self.layer(x).mean()
+
+        torch.jit.script(Raises().train()).save(str(self.directory / "raises.pt"))
+        for shape, said in (("2,5", "AssertionError: expected 4 channels: is the input NHWC?"), ("2,4,4", "ValueError: x must be (rows, features)")):
+            no = envelope("ELIXIR_PROFILE", "raises.pt", "--target", "cpu", "--input", f"x:float32[{shape}]", "-o", "x.json",
+                          cwd=self.directory, code=2)
+            self.assertIn("the model rejects its inputs in the root module: " + said, no["diagnostics"][0]["message"])
+
+    def test_a_lost_no_grad_is_named(self):
+        import torch
+        from training import envelope
+
+        class Clamped(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(4, 4)
+
+            def forward(self, x):
+                with torch.no_grad():
+                    self.layer.weight.clamp_(-1, 1)
+                return self.layer(x).pow(2).mean()
+
+        class Normed(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(4, 4))
+
+            def forward(self, x):
+                return self.layer(x).pow(2).mean()
+
+        for name, model in (("clamped", Clamped()), ("normed", Normed())):
+            torch.jit.trace(model.train(), torch.randn(2, 4), check_trace=False).save(str(self.directory / f"{name}.pt"))
+            no = envelope("ELIXIR_PROFILE", f"{name}.pt", "--target", "cpu", "-o", "x.json", cwd=self.directory, code=2)
+            with self.subTest(model=name):
+                self.assertEqual(no["diagnostics"][0]["code"], "EX0311")
+                self.assertIn("torch.jit.trace does not keep torch.no_grad()", no["diagnostics"][0]["notes"][0])
+
+
+if __name__ == "__main__":
+    unittest.main()
