@@ -24,6 +24,7 @@ const Names& also_allowed() {
       "aten::detach",
       "aten::detach_",
       "aten::eye",
+      "aten::flatten",
       "aten::floor_divide",
       "aten::is_same_size",
       "aten::linspace",
