@@ -39,7 +39,7 @@ void silence() {
 
 void work(const std::string& name, const process::Limits& limits, process::Sandbox sandbox) {
   capture::warm_up();
-  const auto file = std::make_shared<const model::DataFile>(process::Descriptor(kArchive), name);
+  const auto file = std::make_shared<const model::DataFile>(Descriptor(kArchive), name);
   silence();
   process::limit_this_process(limits);
   process::Restriction restriction;

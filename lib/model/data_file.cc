@@ -20,7 +20,7 @@ namespace elixir::model {
 
 std::shared_ptr<const DataFile> DataFile::open(const std::string& path) {
   // O_NONBLOCK, because opening a pipe must not wait for a writer. Regular files ignore it.
-  process::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     const int reason = errno;
     Error error(reason == ENOENT ? ErrorCode::kFileNotFound : ErrorCode::kFileUnreadable,
@@ -33,12 +33,11 @@ std::shared_ptr<const DataFile> DataFile::open(const std::string& path) {
   return std::make_shared<const DataFile>(std::move(file), path);
 }
 
-DataFile::DataFile(process::Descriptor file, std::string path)
+DataFile::DataFile(Descriptor file, std::string path)
     : file_(std::move(file)), path_(std::move(path)) {
+  check_regular(file_, path_);
   struct stat status {};
-  if (::fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    throw Error(ErrorCode::kFileUnreadable, SourcePos{.file = path_}, "not a regular file");
-  }
+  if (::fstat(file_.get(), &status) != 0) throw damage(0, "its size cannot be asked for");
   bytes_ = static_cast<std::uint64_t>(status.st_size);
 }
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "core/descriptor.h"
 #include "core/error.h"
-#include "process/descriptor.h"
 
 namespace elixir::model {
 
@@ -29,7 +29,7 @@ class DataFile {
   /// Throws kFileNotFound; kFileUnreadable, also for pipes and devices.
   static std::shared_ptr<const DataFile> open(const std::string& path);
   /// A file that is open. `path` is its name in messages.
-  DataFile(process::Descriptor file, std::string path);
+  DataFile(Descriptor file, std::string path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int descriptor() const { return file_.get(); }
@@ -51,7 +51,7 @@ class DataFile {
                                           std::uint64_t offset,
                                           std::uint64_t bytes) const;
 
-  process::Descriptor file_;
+  Descriptor file_;
   std::string path_;
   std::uint64_t bytes_ = 0;
   mutable std::mutex mutex_;

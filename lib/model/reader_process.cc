@@ -50,17 +50,17 @@ std::string signal_name(int signal) {
 }
 
 /// A pipe: what is read, what is written.
-std::pair<process::Descriptor, process::Descriptor> make_pipe() {
+std::pair<Descriptor, Descriptor> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     throw Error(
         ErrorCode::kIoError, "cannot make a pipe: {}", std::generic_category().message(errno));
   }
-  return {process::Descriptor(ends[0]), process::Descriptor(ends[1])};
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
 /// What the loader wrote to stderr when the program could not start.
-std::string text_in(const process::Descriptor& file) {
+std::string text_in(const Descriptor& file) {
   std::array<char, 1024> text{};
   const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
   std::string all(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);

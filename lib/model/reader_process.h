@@ -10,10 +10,10 @@
 #include <optional>
 #include <string>
 
+#include "core/descriptor.h"
 #include "model/data_file.h"
 #include "model/messages.h"
 #include "process/child.h"
-#include "process/descriptor.h"
 #include "process/frames.h"
 #include "process/place.h"
 #include "process/restrict.h"
@@ -56,7 +56,7 @@ class ReaderProcess {
   Isolation isolation_;
   std::uint64_t memory_bytes_;
   process::PlacePage place_;
-  process::Descriptor to_, from_, complaints_;
+  Descriptor to_, from_, complaints_;
   std::optional<process::Child> child_;
   Ready ready_;
 };

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "process/descriptor.h"
+#include "core/descriptor.h"
 
 namespace elixir::process {
 

@@ -12,9 +12,9 @@
 #include <cerrno>
 #include <system_error>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "process/child.h"
-#include "process/descriptor.h"
 
 namespace elixir::process {
 namespace {

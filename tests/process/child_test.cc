@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "fakes/error_of.h"
-#include "process/descriptor.h"
 #include "process/subprocess.h"
 
 namespace elixir::process {

@@ -12,9 +12,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "fakes/error_of.h"
-#include "process/descriptor.h"
 
 namespace elixir::process {
 namespace {
