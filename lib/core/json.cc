@@ -56,17 +56,19 @@ Json this_machine() {
 
 // --- reading -------------------------------------------------------------------------------------
 
-std::shared_ptr<const JsonDocument> JsonDocument::load(const std::string& path) {
-  return parse(read_file(path), path);
+std::shared_ptr<const JsonDocument> JsonDocument::load(const std::string& path,
+                                                       const JsonLimits& limits) {
+  return parse(read_file(path, limits.bytes), path, limits);
 }
 
 std::shared_ptr<const JsonDocument> JsonDocument::load(
     const std::string& path,
     std::string_view schema,
     int major,
-    const std::map<std::string, ElementVisitor>& streamed) {
+    const std::map<std::string, ElementVisitor>& streamed,
+    const JsonLimits& limits) {
   auto document = std::make_shared<JsonDocument>();
-  document->text_ = read_file(path);
+  document->text_ = read_file(path, limits.bytes);
   document->name_ = path;
   const auto done = [&](const std::string& key, Json& element) {
     const auto visitor = streamed.find(key);
@@ -76,15 +78,17 @@ std::shared_ptr<const JsonDocument> JsonDocument::load(
     visitor->second(JsonCursor(document.get(), &element));
     element = nullptr;
   };
-  parse_json(document->text_, document->name_, document->value_, done);
+  parse_json(document->text_, document->name_, document->value_, limits.values, done);
   return document;
 }
 
-std::shared_ptr<const JsonDocument> JsonDocument::parse(std::string text, std::string name) {
+std::shared_ptr<const JsonDocument> JsonDocument::parse(std::string text,
+                                                        std::string name,
+                                                        const JsonLimits& limits) {
   auto document = std::make_shared<JsonDocument>();
   document->text_ = std::move(text);
   document->name_ = std::move(name);
-  parse_json(document->text_, document->name_, document->value_, {});
+  parse_json(document->text_, document->name_, document->value_, limits.values, {});
   return document;
 }
 
