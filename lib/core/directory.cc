@@ -348,10 +348,6 @@ bool is_temporary_of(const std::string& name, const std::string& target) {
          name.find_first_not_of("0123456789-", prefix.size()) == std::string::npos;
 }
 
-void sync_directory(const std::string& path) {
-  Directory::open(path).sync();
-}
-
 void abandon_temporaries() noexcept {
   for (Slot& slot : temporaries) {
     if (slot.state.load() == 2) ::unlinkat(slot.directory, slot.name.data(), 0);

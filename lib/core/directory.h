@@ -38,7 +38,7 @@ class Directory {
 
   enum class Kind : std::uint8_t { kNothing, kFile, kDirectory, kOther };
   [[nodiscard]] Kind kind_of(const std::string& name) const;
-  /// Of all that is here, in no order.
+  /// The names of everything in it, in no order.
   [[nodiscard]] std::vector<std::string> names() const;
 
   /// The directory `name`; nullopt: nothing has this name. Throws kFileUnreadable for anything

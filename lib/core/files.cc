@@ -88,7 +88,7 @@ TargetKind inspect(const std::string& path, Overwrite overwrite, std::string_vie
   return TargetKind::kInDirectory;
 }
 
-/// Where a file is, links followed.
+/// The place of a file, links followed.
 struct Target {
   Directory directory;
   std::string name;

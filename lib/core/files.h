@@ -3,7 +3,8 @@
 #pragma once
 // Reads and writes files. A write is atomic: the file is written under a temporary name in the same
 // directory, synced and then renamed, so a reader never sees half a file. Every tool must write
-// through these functions. Symbolic links are followed. Devices and pipes (/dev/stdout, /dev/null)
+// through these functions, or through a Directory (directory.h), where it does not trust what is in
+// one. Symbolic links are followed here. Devices and pipes (/dev/stdout, /dev/null)
 // are written directly and never count as existing output.
 
 #include <cstdint>
@@ -46,9 +47,6 @@ inline constexpr std::uint64_t kLargestWholeFileBytes = std::uint64_t{1} << 30;
 /// Removes the temporary files of writes in progress. Async-signal-safe, because the signal handler
 /// calls it before it ends the process.
 void abandon_temporaries() noexcept;
-
-/// Syncs a directory (fsync). Call it after renames inside the directory.
-void sync_directory(const std::string& path);
 
 /// SHA-256 as 64 lowercase hex digits (FIPS 180-4).
 [[nodiscard]] std::string sha256_hex(std::string_view bytes);

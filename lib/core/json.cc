@@ -56,16 +56,18 @@ Json this_machine() {
 
 // --- reading -------------------------------------------------------------------------------------
 
-std::shared_ptr<const JsonDocument> JsonDocument::load(const std::string& path) {
-  return parse(read_file(path), path);
+std::shared_ptr<const JsonDocument> JsonDocument::load(const std::string& path,
+                                                       const JsonLimits& limits) {
+  return parse(read_file(path, limits.bytes), path, limits);
 }
 
 std::shared_ptr<const JsonDocument> JsonDocument::load(
     const std::string& path,
     std::string_view schema,
     int major,
-    const std::map<std::string, ElementVisitor>& streamed) {
-  return parse(read_file(path), path, schema, major, streamed);
+    const std::map<std::string, ElementVisitor>& streamed,
+    const JsonLimits& limits) {
+  return parse(read_file(path, limits.bytes), path, schema, major, streamed, limits);
 }
 
 std::shared_ptr<const JsonDocument> JsonDocument::parse(
@@ -73,7 +75,8 @@ std::shared_ptr<const JsonDocument> JsonDocument::parse(
     std::string name,
     std::string_view schema,
     int major,
-    const std::map<std::string, ElementVisitor>& streamed) {
+    const std::map<std::string, ElementVisitor>& streamed,
+    const JsonLimits& limits) {
   auto document = std::make_shared<JsonDocument>();
   document->text_ = std::move(text);
   document->name_ = std::move(name);
@@ -85,15 +88,17 @@ std::shared_ptr<const JsonDocument> JsonDocument::parse(
     visitor->second(JsonCursor(document.get(), &element));
     element = nullptr;
   };
-  parse_json(document->text_, document->name_, document->value_, done);
+  parse_json(document->text_, document->name_, document->value_, limits.values, done);
   return document;
 }
 
-std::shared_ptr<const JsonDocument> JsonDocument::parse(std::string text, std::string name) {
+std::shared_ptr<const JsonDocument> JsonDocument::parse(std::string text,
+                                                        std::string name,
+                                                        const JsonLimits& limits) {
   auto document = std::make_shared<JsonDocument>();
   document->text_ = std::move(text);
   document->name_ = std::move(name);
-  parse_json(document->text_, document->name_, document->value_, {});
+  parse_json(document->text_, document->name_, document->value_, limits.values, {});
   return document;
 }
 

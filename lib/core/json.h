@@ -84,12 +84,22 @@ class JsonCursor {
   const Json* value_;
 };
 
+/// The largest document that is read. A value takes up to a hundred bytes of memory and two bytes
+/// of text, so the size of a file bounds memory badly; the number of values bounds it well. The
+/// default is for documents that people or one run write. Whoever reads a larger kind says how
+/// large that kind is for the largest models.
+struct JsonLimits {
+  std::size_t values = 1'000'000;  ///< in memory at once: numbers, texts, arrays, objects, ...
+  std::uint64_t bytes = std::uint64_t{64} << 20;
+};
+
 /// A parsed document. It keeps its text, so that errors can name lines.
 class JsonDocument {
  public:
-  /// Reads and parses a file. Throws kFileNotFound, kFileUnreadable, kJsonSyntax (with line and
-  /// column).
-  static std::shared_ptr<const JsonDocument> load(const std::string& path);
+  /// Reads and parses a file. Throws kFileNotFound, kFileUnreadable (also for more bytes than the
+  /// limit), kJsonSyntax (with line and column; also for more values than the limit).
+  static std::shared_ptr<const JsonDocument> load(const std::string& path,
+                                                  const JsonLimits& limits = {});
   /// Same, for large documents: avoids a tree of the whole document. `streamed` names arrays of the
   /// root object. Each element of such an array goes to its visitor as soon as it is read, and is
   /// null afterwards. When a visitor throws an Error, the element's place is added. A document that
@@ -99,15 +109,20 @@ class JsonDocument {
       const std::string& path,
       std::string_view schema,
       int major,
-      const std::map<std::string, ElementVisitor>& streamed);
-  /// The same for text that is in memory. `name` stands for its file in messages.
-  static std::shared_ptr<const JsonDocument> parse(std::string text, std::string name);
+      const std::map<std::string, ElementVisitor>& streamed,
+      const JsonLimits& limits = {});
+  /// The same for text that is in memory; `limits.bytes` does not count. `name` stands for its file
+  /// in messages.
+  static std::shared_ptr<const JsonDocument> parse(std::string text,
+                                                   std::string name,
+                                                   const JsonLimits& limits = {});
   static std::shared_ptr<const JsonDocument> parse(
       std::string text,
       std::string name,
       std::string_view schema,
       int major,
-      const std::map<std::string, ElementVisitor>& streamed);
+      const std::map<std::string, ElementVisitor>& streamed,
+      const JsonLimits& limits = {});
   [[nodiscard]] JsonCursor root() const;
   /// The root. Checks that `schema` is as expected and that `schema_version` has this major part.
   [[nodiscard]] JsonCursor root(std::string_view schema, int major) const;

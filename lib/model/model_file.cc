@@ -12,6 +12,7 @@ namespace elixir::model {
 namespace {
 
 constexpr std::uint64_t kMostNotes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostProgram = std::uint64_t{256} << 20;  // OPT-175B's takes 8 MiB
 
 /// What the process says, read as a file: what is wrong with it is its fault, not the user's.
 template <class Read>
@@ -78,7 +79,7 @@ Captured ModelFile::capture(const Options& options, Constants constants) {
   const bool with_constants = constants == Constants::kRead;
   process.ask(Message::kCapture, text_of(CaptureRequest{options, with_constants}));
   std::string notes_text = process.answer(Message::kCaptured, kMostNotes);
-  std::string program_text = process.answer(Message::kProgram, kLargestWholeFileBytes);
+  std::string program_text = process.answer(Message::kProgram, kMostProgram);
   const CaptureNotes notes =
       read_answer(process, [&] { return read_capture_notes(std::move(notes_text)); });
   Captured captured;

@@ -147,7 +147,7 @@ class Disk(ResumeTest):
     def test_an_error_of_the_disk_is_not_passed_over(self):
         # Reads of a process's memory at address 0 fail with EIO.
         state = "run/checkpoints/step-0000000006/state.json"
-        mounted = ["unshare", "--mount", "sh", "-c", f'mount --bind /proc/self/mem {state} && exec "$@"', "-"]
+        mounted = ["unshare", "--mount", "sh", "-c", f'mount --bind /proc/$$/mem {state} && exec "$@"', "-"]
         if subprocess.run([*mounted, "true"], cwd=self.directory, capture_output=True).returncode != 0:
             self.skipTest("nothing can be mounted here")
         words = [*mounted, self.binary, "--resume", "run", "--steps", "8"]

@@ -49,6 +49,27 @@ TEST(JsonParse, AcceptsAByteOrderMark) {
   EXPECT_EQ(parse("\xef\xbb\xbf\n[1]")->line_of("/0"), 2);
 }
 
+TEST(JsonParse, MoreValuesThanTheLimitAreRefusedAtTheirPlace) {
+  const std::string text = "{\n \"a\": [1, 2],\n \"b\": [[], [], []]\n}";
+  EXPECT_EQ(JsonDocument::parse(text, "x.json", {.values = 8})->root().at("b").items().size(), 3U);
+  const ErrorInfo error =
+      error_of([&] { return JsonDocument::parse(text, "x.json", {.values = 7}); });
+  EXPECT_EQ(error.code, ErrorCode::kJsonSyntax);
+  EXPECT_THAT(error.message, HasSubstr("more than 7 values"));
+  EXPECT_EQ(error.where->pointer, "/b");
+  EXPECT_EQ(error.where->line, 3);
+}
+
+TEST(JsonParse, AHostileTextIsRefusedBeforeItFillsTheMemory) {
+  // Three million arrays, each of 3 bytes of text and 40 of memory.
+  std::string text = "[";
+  for (int i = 0; i < 3'000'000; ++i) text += "[],";
+  text.back() = ']';
+  const ErrorInfo error = parse_error(text);
+  EXPECT_EQ(error.code, ErrorCode::kJsonSyntax);
+  EXPECT_THAT(error.message, HasSubstr("more than 1000000 values"));
+}
+
 TEST(JsonParse, SyntaxErrorNamesLineAndColumn) {
   const ErrorInfo error = parse_error("{\n  \"a\": 1,\n  \"b\": }\n");
   EXPECT_EQ(error.code, ErrorCode::kJsonSyntax);
@@ -243,11 +264,10 @@ class JsonStream : public testing::Test {
   JsonStream() : path_(testing::TempDir() + "json_stream_" + std::to_string(::getpid())) {}
   ~JsonStream() override { ::unlink(path_.c_str()); }
   /// Loads `text` and collects the `v` of each element of `items`.
-  std::shared_ptr<const JsonDocument> load(const std::string& text) {
+  std::shared_ptr<const JsonDocument> load(const std::string& text, const JsonLimits& limits = {}) {
     write_file(path_, text, Overwrite::kAllow);
-    return JsonDocument::load(path_, "elixir.plan", 1, {{"items", [this](const JsonCursor& item) {
-                                                           seen_.push_back(item.at("v").integer());
-                                                         }}});
+    const auto visit = [this](const JsonCursor& item) { seen_.push_back(item.at("v").integer()); };
+    return JsonDocument::load(path_, "elixir.plan", 1, {{"items", visit}}, limits);
   }
   std::string path_;
   std::vector<std::int64_t> seen_;
@@ -260,6 +280,19 @@ TEST_F(JsonStream, VisitsElementsOfNamedArraysAndDropsThem) {
   EXPECT_THAT(seen_, ElementsAre(1, 2));
   EXPECT_TRUE(document->root().at("items").items().at(1).is_null());
   EXPECT_EQ(document->root().at("other").items().at(0).at("v").integer(), 3);
+}
+
+TEST_F(JsonStream, OfWhatIsDroppedOneValueCounts) {
+  std::string text = R"({"schema": "elixir.plan", "schema_version": "1.0", "items": [)";
+  for (int i = 0; i < 100; ++i) text += "{\"v\": 1, \"w\": [1, 2, 3]},";
+  text.back() = ']';
+  text += "}";
+  // Four, a null for each of 99 elements, and six of the last one.
+  EXPECT_EQ(load(text, {.values = 109})->root().at("items").items().size(), 100U);
+  const ErrorInfo error = error_of([&] { return load(text, {.values = 108}); });
+  EXPECT_EQ(error.code, ErrorCode::kJsonSyntax);
+  EXPECT_EQ(error.where->pointer, "/items/99/w");
+  EXPECT_EQ(error_of([&] { return load(text, {.bytes = 100}); }).code, ErrorCode::kFileUnreadable);
 }
 
 TEST_F(JsonStream, ErrorsOfVisitorsNameTheElement) {

@@ -11,7 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace fs = std::filesystem;
-  // Those of the corpus.
+  // The ids in the corpus.
   const elixir::train::RunIdentity run{"0123456789abcdef0123456789abcdef",
                                        {{std::string(elixir::train::kIdLetters, 'a'), {}}}};
   const fs::path root = fs::temp_directory_path() / ("elixir-fuzz-" + std::to_string(::getpid()));

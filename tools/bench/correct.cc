@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/json.h"
 #include "core/units.h"
 #include "plan/plan.h"
@@ -27,6 +28,9 @@ namespace {
 
 /// How much of a step may be unexplained without a word.
 constexpr double kWorthSaying = 0.05;
+
+/// Twelve for each task, of which a step of OPT-175B has some 30,000 on each rank.
+constexpr std::size_t kMostTraceValues = 20'000'000;
 
 std::string needed(std::string_view flag, const std::string& path) {
   if (!path.empty()) return path;
@@ -88,7 +92,8 @@ hardware::HardwareProfile correct_by_run(const RunToLearnFrom& run,
   const schedule::Schedule schedule = schedule::lower(
       program, program::analyse_lifetimes(program), plan, {.clip_gradients = plan.clips_gradients});
   const auto trace =
-      JsonDocument::load((std::filesystem::path(run.directory) / "trace.json").string());
+      JsonDocument::load((std::filesystem::path(run.directory) / "trace.json").string(),
+                         {.values = kMostTraceValues, .bytes = kLargestWholeFileBytes});
   schedule::Corrected corrected =
       schedule::corrected(hardware::load_hardware(path),
                           program,

@@ -33,8 +33,8 @@ struct InputDigest {
 
 [[nodiscard]] Json to_json(const std::vector<InputDigest>& digests);
 
-/// Of a resumed run: throws kDataMismatch, naming the file, when data, weights or model are not
-/// those that `saved` (config.json) has, unless --accept-changed-data. A model that --model names
+/// For a resumed run. Throws kDataMismatch, naming the file, when data, weights or model are not
+/// what `saved` (config.json) has, unless --accept-changed-data. A model that --model names
 /// now may be another. Another plan and other held-out data do not change what is trained: it
 /// warns, unless a flag names them now.
 void check_unchanged(const JsonCursor& saved,

@@ -32,14 +32,19 @@ std::string syntax_message(std::string text) {
   return "invalid JSON: " + text;
 }
 
-/// Builds the document; refuses duplicate keys and deep nesting.
+/// Builds the document; refuses duplicate keys, deep nesting and too many values.
 class Builder : public nlohmann::json_sax<Json> {
  public:
   Builder(std::string_view text,
           const std::string& name,
           Json& root,
+          std::size_t most_values,
           const ElementDone& element_done)
-      : text_(text), name_(name), root_(root), element_done_(element_done) {}
+      : text_(text),
+        name_(name),
+        root_(root),
+        most_values_(most_values),
+        element_done_(element_done) {}
 
   bool null() override { return add(Json(nullptr)) != nullptr; }
   bool boolean(bool value) override { return add(Json(value)) != nullptr; }
@@ -60,12 +65,11 @@ class Builder : public nlohmann::json_sax<Json> {
     if (is_duplicate(level, key)) {
       std::vector<std::string> tokens = path();
       tokens.push_back(key);
-      std::string pointer;
-      for (const std::string& token : tokens) pointer += "/" + escape_token(token);
-      SourcePos where{name_, pointer, std::nullopt, std::nullopt};
-      if (const auto offset = offset_of(text_, tokens, 2)) where.line = line_at(text_, *offset);
-      throw Error(
-          ErrorCode::kJsonSyntax, std::move(where), "key `{}` appears twice in one object", key)
+      constexpr int kSecond = 2;
+      throw Error(ErrorCode::kJsonSyntax,
+                  place_of(tokens, kSecond),
+                  "key `{}` appears twice in one object",
+                  key)
           .help("keep one of them");
     }
     level.key = std::move(key);
@@ -93,6 +97,7 @@ class Builder : public nlohmann::json_sax<Json> {
     std::string key;
     std::unordered_set<std::string>
         keys;  // used from kManyKeys on, so that hostile objects cost no n^2
+    std::size_t values_before = 0;
   };
   static constexpr std::size_t kManyKeys = 32;
 
@@ -108,7 +113,23 @@ class Builder : public nlohmann::json_sax<Json> {
     return !level.keys.insert(key).second;
   }
 
+  [[nodiscard]] SourcePos place_of(const std::vector<std::string>& tokens, int occurrence) const {
+    SourcePos where{name_, "", std::nullopt, std::nullopt};
+    for (const std::string& token : tokens) where.pointer += "/" + escape_token(token);
+    if (const auto offset = offset_of(text_, tokens, occurrence)) {
+      where.line = line_at(text_, *offset);
+    }
+    return where;
+  }
+
   Json* add(Json&& value) {
+    if (values_ == most_values_) {
+      throw Error(ErrorCode::kJsonSyntax,
+                  place_of(path(), 1),
+                  "more than {} values; documents of this kind have fewer",
+                  most_values_);
+    }
+    ++values_;
     if (levels_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -132,7 +153,8 @@ class Builder : public nlohmann::json_sax<Json> {
                   "nested more than {} levels deep",
                   kMaxDepth);
     }
-    levels_.push_back(Level{add(std::move(value)), {}, {}});
+    const std::size_t before = values_;
+    levels_.push_back(Level{add(std::move(value)), {}, {}, before});
     return true;
   }
 
@@ -140,6 +162,8 @@ class Builder : public nlohmann::json_sax<Json> {
     constexpr std::size_t kElementDepth = 3;  // root object, its array, the element
     if (element_done_ && levels_.size() == kElementDepth && levels_[1].value->is_array()) {
       element_done_(levels_.front().key, *levels_.back().value);
+      // What became of it stays in memory: a null, or all of it.
+      if (levels_.back().value->is_null()) values_ = levels_.back().values_before + 1;
     }
     levels_.pop_back();
     return true;
@@ -158,6 +182,7 @@ class Builder : public nlohmann::json_sax<Json> {
   std::string_view text_;
   const std::string& name_;
   Json& root_;
+  std::size_t most_values_, values_ = 0;
   const ElementDone& element_done_;
   // The pointers stay valid: a container grows only while it is the innermost level, and then no
   // pointer into it is held.
@@ -217,8 +242,9 @@ class SchemaFinder : public nlohmann::json_sax<Json> {
 void parse_json(std::string_view text,
                 const std::string& name,
                 Json& root,
+                std::size_t most_values,
                 const ElementDone& element_done) {
-  Builder builder(text, name, root, element_done);
+  Builder builder(text, name, root, most_values, element_done);
   Json::sax_parse(text, &builder);
 }
 

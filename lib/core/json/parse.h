@@ -4,6 +4,7 @@
 // Parses JSON text that may be hostile. nlohmann's DOM parser keeps the last of duplicate keys and
 // allows unlimited nesting, so the values are built here from its SAX events.
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,11 +19,12 @@ namespace elixir {
 using ElementDone = std::function<void(const std::string& key, Json& element)>;
 
 /// Parses `text` into `root`. An element's visitor may read `root` while the rest is unread. Throws
-/// kJsonSyntax, in file `name`; also for duplicate keys in an object and for deep nesting.
-/// `element_done` may be empty.
+/// kJsonSyntax, in file `name`; also for duplicate keys in an object, for deep nesting, and where
+/// `root` would hold more than `most_values` values at once. `element_done` may be empty.
 void parse_json(std::string_view text,
                 const std::string& name,
                 Json& root,
+                std::size_t most_values,
                 const ElementDone& element_done);
 
 /// The root's `schema`; nullopt when it does not appear before the text ends or breaks.

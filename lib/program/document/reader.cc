@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/files.h"
 #include "program/document.h"
 #include "program/document/check.h"
 #include "program/document/schema.h"
@@ -453,7 +454,9 @@ Profile read_profile(std::string text, const std::string& name) {
       1,
       {{"operators", [&read](const JsonCursor& cursor) { read_operator(cursor, read); }},
        {"storages",
-        [&program](const JsonCursor& cursor) { read_storage(cursor, program.storages); }}});
+        [&program](const JsonCursor& cursor) { read_storage(cursor, program.storages); }}},
+      // That of OPT-175B has 13,690 operators, of which one at a time is in memory.
+      {.bytes = kLargestWholeFileBytes});
   const JsonCursor root = document->root(kProfileSchema, 1);
   root.only_keys({"schema",
                   "schema_version",

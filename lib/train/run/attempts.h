@@ -35,7 +35,7 @@ inline constexpr std::size_t kIdLetters = 32;
 [[nodiscard]] Json to_json(const Attempt& attempt);
 [[nodiscard]] Attempt read_attempt(const JsonCursor& record);
 
-/// Those of one run, oldest first.
+/// The attempts of one run, oldest first.
 [[nodiscard]] Json to_json(const std::vector<Attempt>& attempts);
 /// Throws kJsonBadValue when a parent is no attempt before, or two have one id.
 [[nodiscard]] std::vector<Attempt> read_attempts(const JsonCursor& list);

@@ -16,8 +16,10 @@ RunConfig read_config(const Directory& run) {
                      kConfigFile)
         .help("pass the directory that an earlier elixir-train wrote (-o)");
   }
+  constexpr JsonLimits kLimits;
   RunConfig config;
-  config.document = JsonDocument::parse(run.read(kConfigFile), run.file(kConfigFile));
+  config.document =
+      JsonDocument::parse(run.read(kConfigFile, kLimits.bytes), run.file(kConfigFile), kLimits);
   const JsonCursor root = config.document->root("elixir.config", 1);
   config.identity.run_id = root.at("run_id").string();
   config.identity.attempts = read_attempts(root.at("attempts"));

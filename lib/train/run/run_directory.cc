@@ -82,8 +82,9 @@ void check_writable(const fs::path& directory) {
 
 /// nullopt: it is not whole. It may be hostile too.
 std::optional<Json> parsed_line(std::string line) {
+  constexpr JsonLimits kLineLimits{.values = 1000};
   try {
-    return JsonDocument::parse(std::move(line), kMetrics)->root().raw();
+    return JsonDocument::parse(std::move(line), kMetrics, kLineLimits)->root().raw();
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -47,9 +47,9 @@ class RunDirectory {
   [[nodiscard]] const Directory& checkpoints() const { return *checkpoints_; }
   [[nodiscard]] const std::string& path() const { return directory_.path(); }
   [[nodiscard]] const std::string& run_id() const { return identity_.run_id; }
-  /// Of the run. This process's own attempt is among its attempts from begin() on.
+  /// The run's. This process's own attempt is among its attempts from begin() on.
   [[nodiscard]] const RunIdentity& identity() const { return identity_; }
-  /// That of this process.
+  /// The attempt of this process.
   [[nodiscard]] const Attempt& attempt() const { return attempt_; }
 
   /// Throws kIoError when the directory, checkpoints/ or metrics.jsonl was removed or replaced.

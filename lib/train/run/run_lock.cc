@@ -133,7 +133,7 @@ RunLock RunLock::lead(const Directory& run, const std::string& attempt) {
 
 RunLock RunLock::follow(const Directory& run, const std::string& attempt) {
   Descriptor file = run.open_to_change(kRanksFile, O_RDWR | O_APPEND);
-  // Where locks are impossible, rank 0 has warned.
+  // Rank 0 has warned if locks are impossible.
   const bool shared = try_lock(file, LOCK_SH) != Locked::kBusy;
   const std::vector<std::string> lines = lines_of(run, kFile);
   if (!shared || lines.size() < 2 || lines[1] != attempt) {

@@ -17,11 +17,12 @@ namespace elixir::train {
 
 class RunLock {
  public:
-  /// That of rank 0. Throws kRunInUse, naming a process, when another process holds the lock, or
-  /// ranks of an earlier attempt do not end; kOutputUnwritable, kDiskFull.
+  /// Takes the lock of rank 0. Throws kRunInUse, naming a process, when another process holds the
+  /// lock, or ranks of an earlier attempt do not end; kOutputUnwritable, kDiskFull.
   static RunLock lead(const Directory& run, const std::string& attempt);
-  /// That of another rank, while rank 0 of `attempt` holds its own. Throws kOutputUnwritable when
-  /// rank 0 does not hold the lock of this directory: it sees another one, or has gone.
+  /// Takes the lock of another rank, while rank 0 of `attempt` holds its own. Throws
+  /// kOutputUnwritable when rank 0 does not hold the lock of this directory: it sees another one,
+  /// or has gone.
   static RunLock follow(const Directory& run, const std::string& attempt);
   /// Throws kRunInUse when a process holds the lock of rank 0 now. Creates no file.
   static void check_free(const Directory& run);

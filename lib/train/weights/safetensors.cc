@@ -23,6 +23,7 @@ static_assert(std::endian::native == std::endian::little, "safetensors are littl
 
 constexpr std::int64_t kLengthBytes = 8;                   // the header's length, stored before it
 constexpr std::int64_t kMaximumHeaderBytes = 100'000'000;  // the format's own limit
+constexpr std::size_t kMostValues = 5'000'000;             // eight for each of 600,000 tensors
 constexpr std::size_t kWritePieceBytes = std::size_t{8} << 20;
 
 struct FileDType {
@@ -224,7 +225,7 @@ std::shared_ptr<const Safetensors> Safetensors::open(std::shared_ptr<const Input
   const std::int64_t file_bytes = result->file_->size_bytes();
 
   in_header(path, [&] {
-    const auto document = JsonDocument::parse(std::move(header), path);
+    const auto document = JsonDocument::parse(std::move(header), path, {.values = kMostValues});
     for (const auto& [name, value] : document->root().members()) {
       if (name == "__metadata__") {
         for (const auto& entry : value.members()) {

@@ -18,7 +18,11 @@ namespace elixir::train {
 using runtime::HeldElements;
 
 std::shared_ptr<const JsonDocument> load_state(const Directory& checkpoint) {
-  return JsonDocument::parse(checkpoint.read(kStateFile), checkpoint.file(kStateFile));
+  // Four for each piece of a tensor. That of a model of 1,500 parameters on a thousand ranks has
+  // some two million pieces.
+  constexpr JsonLimits kLimits{.values = 10'000'000, .bytes = std::uint64_t{1} << 29};
+  return JsonDocument::parse(
+      checkpoint.read(kStateFile, kLimits.bytes), checkpoint.file(kStateFile), kLimits);
 }
 
 StoredTensors StoredTensors::open(const Directory& checkpoint) {

@@ -28,8 +28,8 @@ inline constexpr const char* kStateFile = "state.json";
 
 class StoredTensors {
  public:
-  /// Of this checkpoint. Throws kBadCheckpoint unless the files have what the index says;
-  /// kBadSafetensors, and as load_state().
+  /// Opens the files of `checkpoint`. Throws kBadCheckpoint unless the files have what the index
+  /// says; kBadSafetensors, and as load_state().
   static StoredTensors open(const Directory& checkpoint);
 
   /// nullptr: the checkpoint does not have it.
