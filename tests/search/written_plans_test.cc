@@ -111,7 +111,9 @@ TEST(WrittenPlans, OfRandomProgramsAndRequestsAreRead) {
     request.reduce_dtype =
         any(2) == 0 ? plan::ReduceDType::kParameters : plan::ReduceDType::kFloat32;
     if (is_refused(program)) continue;
-    const Outcome outcome = search(program, fakes::machine(cuda), request);
+    const hardware::HardwareProfile hardware =
+        request.gpus > 1 ? fakes::machine_of(request.gpus) : fakes::machine(cuda);
+    const Outcome outcome = search(program, hardware, request);
     const auto* found = std::get_if<Found>(&outcome);
     if (found == nullptr) continue;
     SCOPED_TRACE(seed);
