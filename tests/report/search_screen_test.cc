@@ -125,7 +125,7 @@ TEST(RefusalScreen, SaysWhatCannotBeMoved) {
   EXPECT_THAT(text, HasSubstr("no feasible plan: GPU memory is short of 2,147,483,648 bytes"));
   EXPECT_THAT(text,
               HasSubstr("= note: of the least, 93.0 GiB are activations, 1.00 GiB workspaces: no "
-                        "plan moves those\n"));
+                        "plan moves them\n"));
   EXPECT_THAT(text, HasSubstr("= help: buy another\n"));
 }
 
