@@ -24,7 +24,6 @@ NUMBERS = [-1, 0, 0, 1, 1, 2, 3, 4, 7, 100, 2**31, 2**63 - 1]
 TENSORS = ["self.ints", "self.floats", "self.matrix", "self.flags", "self.none"]
 
 
-
 def listed(draw, most, values):
     return "[" + ", ".join(str(draw.choice(values)) for _ in range(draw.randint(1, most))) + "]"
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Plain PyTorch beside elixir-train: the same rows, the same seeds, torch.optim.AdamW. The draw of rows is that of
-lib/train/data/dataset.h, the seeds are those of lib/runtime/micro_batch_seed.h."""
+"""Plain PyTorch beside elixir-train: the same rows, the same seeds, torch.optim.AdamW. The draw of
+rows is that of lib/train/data/dataset.h, the seeds are those of lib/runtime/micro_batch_seed.h."""
+
 import json
 
 from training import TrainTest, tool
@@ -26,32 +27,72 @@ class ReferenceTest(TrainTest):
     SEED, LR, ROWS = 1, 1e-2, 3
 
     def saved(self, name, model, samples, profile=(), search=()):
-        """Writes the traced model, its samples and a plan; the flags of a run. `samples` are in forward's order."""
+        """Writes the traced model, its samples and a plan; the flags of a run. `samples` are in
+        forward's order."""
         import torch
         from safetensors.torch import save_file
 
         save_file(samples, str(self.directory / f"{name}.safetensors"))
         buffers = {key: value.detach().clone() for key, value in model.named_buffers()}
         torch.manual_seed(0)
-        traced = torch.jit.trace(model, tuple(x[: self.ROWS] for x in samples.values()), check_trace=False, strict=False)
+        traced = torch.jit.trace(
+            model, tuple(x[: self.ROWS] for x in samples.values()), check_trace=False, strict=False
+        )
         with torch.no_grad():  # tracing has run the model once
             for module in (model, traced):
                 for key, value in module.named_buffers():
                     value.copy_(buffers[key])
         traced.save(str(self.directory / f"{name}.pt"))
-        tool("ELIXIR_PROFILE", f"{name}.pt", "--target", "cpu", "-o", f"{name}.profile.json", *profile, cwd=self.directory)
-        tool("ELIXIR_SEARCH", "--profile", f"{name}.profile.json", "--hardware", self.shared / "hardware.json",
-             "--gpu-memory", "1GiB", "--host-memory", "2GiB", "--arithmetic", "as-eager", *search, "-o", f"{name}.json",
-             cwd=self.directory)
-        return {"plan": self.directory / f"{name}.json", "model": f"{name}.pt", "data": f"{name}.safetensors", "seed": self.SEED,
-                "lr": self.LR, "clip_norm": 0, "weight_decay": 0, "steps": 3, "output": f"{name}-run"}
+        tool(
+            "ELIXIR_PROFILE",
+            f"{name}.pt",
+            "--target",
+            "cpu",
+            "-o",
+            f"{name}.profile.json",
+            *profile,
+            cwd=self.directory,
+        )
+        tool(
+            "ELIXIR_SEARCH",
+            "--profile",
+            f"{name}.profile.json",
+            "--hardware",
+            self.shared / "hardware.json",
+            "--gpu-memory",
+            "1GiB",
+            "--host-memory",
+            "2GiB",
+            "--arithmetic",
+            "as-eager",
+            *search,
+            "-o",
+            f"{name}.json",
+            cwd=self.directory,
+        )
+        return {
+            "plan": self.directory / f"{name}.json",
+            "model": f"{name}.pt",
+            "data": f"{name}.safetensors",
+            "seed": self.SEED,
+            "lr": self.LR,
+            "clip_norm": 0,
+            "weight_decay": 0,
+            "steps": 3,
+            "output": f"{name}-run",
+        }
 
     def by_torch(self, model, samples, steps=3, loss_of=lambda output: output):
         """Losses of plain training; it changes the model."""
         import torch
 
         torch.set_num_threads(1)
-        optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=self.LR, weight_decay=0, foreach=False)
+        optimizer = torch.optim.AdamW(
+            [p for p in model.parameters() if p.requires_grad],
+            lr=self.LR,
+            weight_decay=0,
+            foreach=False,
+        )
         losses = []
         for step in range(1, steps + 1):
             count = len(next(iter(samples.values())))
@@ -65,7 +106,8 @@ class ReferenceTest(TrainTest):
         return losses
 
     def expect_same_training(self, name, model, samples, **extra):
-        """elixir-train and PyTorch give the same losses and weights; the result of elixir-train, and the weights."""
+        """elixir-train and PyTorch give the same losses and weights; the result of elixir-train,
+        and the weights."""
         import copy
 
         import torch

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""elixir-train --resume: of a directory that a stranger has packed, of a disk that does not give what it has, of files that
-have changed meanwhile, and after a branch was left."""
+"""elixir-train --resume: of a directory that a stranger has packed, of a disk that does not give
+what it has, of files that have changed meanwhile, and after a branch was left."""
+
 import ctypes
 import json
 import os
@@ -14,7 +15,8 @@ from training import TrainTest, save_traced, tiny_model
 
 
 def without_overriding_permissions():
-    """In the child: what root may not read is not read. Nothing changes for others, who may not override it anyway."""
+    """In the child: what root may not read is not read. Nothing changes for others, who may not
+    override it anyway."""
     PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2
     libc = ctypes.CDLL(None)
     for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
@@ -29,7 +31,9 @@ class ResumeTest(TrainTest):
         return sorted(path.name for path in (self.directory / run / "checkpoints").iterdir())
 
     def state(self, step, run="run"):
-        return json.loads((self.directory / run / f"checkpoints/step-{step:010}/state.json").read_text())
+        return json.loads(
+            (self.directory / run / f"checkpoints/step-{step:010}/state.json").read_text()
+        )
 
     def content(self):
         """All files but those of the run, with their bytes."""
@@ -52,7 +56,9 @@ class Stranger(ResumeTest):
         self.assertFalse((self.directory / "out.safetensors").exists())
         # The flag confirms it, and replaces a file as any output does.
         self.succeeds("--resume", "run", "--export", "out.safetensors")
-        self.fails(2, "EX0203", "--resume", "run", "--export", "out.safetensors", mentions="--force")
+        self.fails(
+            2, "EX0203", "--resume", "run", "--export", "out.safetensors", mentions="--force"
+        )
         result = self.succeeds("--resume", "run", "--export", "out.safetensors", "--force")
         self.assertNotIn("not exported", result.err)
         self.assertEqual(len((self.directory / "out.safetensors").read_bytes()), len(exported))
@@ -62,7 +68,15 @@ class Stranger(ResumeTest):
         (self.directory / "mine").write_text("mine\n")
         (self.directory / "my-folder").mkdir()
         shutil.copytree(self.directory / "run", self.directory / "whole")
-        for name in ("metrics.jsonl", "summary.json", "trace.json", "lock", "lock-ranks", "checkpoints", "config.json"):
+        for name in (
+            "metrics.jsonl",
+            "summary.json",
+            "trace.json",
+            "lock",
+            "lock-ranks",
+            "checkpoints",
+            "config.json",
+        ):
             for make in (os.symlink, os.link):
                 with self.subTest(name=name, how=make.__name__):
                     shutil.rmtree(self.directory / "run")
@@ -81,15 +95,22 @@ class Stranger(ResumeTest):
                     self.assertIn(result.code, (0, 2), result.err)
                     self.assertEqual((self.directory / "mine").read_text(), "mine\n")
                     self.assertEqual(list((self.directory / "my-folder").iterdir()), [])
-                    if name in ("lock", "checkpoints") or (name == "metrics.jsonl" and make is os.symlink):
+                    if name in ("lock", "checkpoints") or (
+                        name == "metrics.jsonl" and make is os.symlink
+                    ):
                         self.assertEqual(result.code, 2, result.err)
                         self.assertIn(f"run/{name}", result.err)
 
     def test_pipes_and_sizes_that_lie_end_it(self):
         self.succeeds(*self.flags(steps=2))
         shutil.copytree(self.directory / "run", self.directory / "whole")
-        for name in ("config.json", "metrics.jsonl", "lock", "checkpoints/step-0000000002/state.json",
-                     "checkpoints/step-0000000002/model.safetensors"):
+        for name in (
+            "config.json",
+            "metrics.jsonl",
+            "lock",
+            "checkpoints/step-0000000002/state.json",
+            "checkpoints/step-0000000002/model.safetensors",
+        ):
             with self.subTest(name=name):
                 shutil.rmtree(self.directory / "run")
                 shutil.copytree(self.directory / "whole", self.directory / "run")
@@ -124,7 +145,9 @@ class Disk(ResumeTest):
 
     def setUp(self):
         super().setUp()
-        self.whole = self.exported(*self.flags(steps=6, checkpoint_every=2), name="whole.safetensors")
+        self.whole = self.exported(
+            *self.flags(steps=6, checkpoint_every=2), name="whole.safetensors"
+        )
 
     def resumes_with_the_same_bits(self, name):
         self.assertEqual(self.exported("--resume", "run", name=name), self.whole)
@@ -134,7 +157,9 @@ class Disk(ResumeTest):
             path = self.directory / f"run/checkpoints/step-0000000006{name}"
             mode = path.stat().st_mode
             path.chmod(0)
-            result = self.run_tool("--resume", "run", "--steps", 8, preexec_fn=without_overriding_permissions)
+            result = self.run_tool(
+                "--resume", "run", "--steps", 8, preexec_fn=without_overriding_permissions
+            )
             path.chmod(mode)
             self.assertEqual(result.code, 2, result.err)
             self.assertIn("error[EX0202]", result.err)
@@ -147,13 +172,30 @@ class Disk(ResumeTest):
     def test_an_error_of_the_disk_is_not_passed_over(self):
         # Reads of a process's memory at address 0 fail with EIO.
         state = "run/checkpoints/step-0000000006/state.json"
-        mounted = ["unshare", "--mount", "sh", "-c", f'mount --bind /proc/$$/mem {state} && exec "$@"', "-"]
-        if subprocess.run([*mounted, "true"], cwd=self.directory, capture_output=True).returncode != 0:
+        mounted = [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            f'mount --bind /proc/$$/mem {state} && exec "$@"',
+            "-",
+        ]
+        if (
+            subprocess.run([*mounted, "true"], cwd=self.directory, capture_output=True).returncode
+            != 0
+        ):
             self.skipTest("nothing can be mounted here")
         words = [*mounted, self.binary, "--resume", "run", "--steps", "8"]
-        process = subprocess.run(words, cwd=self.directory, env=clean_environment(OMP_NUM_THREADS="1"), capture_output=True)
+        process = subprocess.run(
+            words,
+            cwd=self.directory,
+            env=clean_environment(OMP_NUM_THREADS="1"),
+            capture_output=True,
+        )
         self.assertEqual(process.returncode, 4, process.stderr.decode())
-        self.assertIn(f"error[EX0703]: cannot read `{state}`: Input/output error", process.stderr.decode())
+        self.assertIn(
+            f"error[EX0703]: cannot read `{state}`: Input/output error", process.stderr.decode()
+        )
         self.resumes_with_the_same_bits("again.safetensors")
 
     def test_a_damaged_one_is_told_and_set_aside(self):
@@ -167,7 +209,14 @@ class Disk(ResumeTest):
         self.assertEqual((self.directory / "again.safetensors").read_bytes(), self.whole)
         attempts = self.config()["attempts"]
         self.assertEqual(attempts[1]["parent"], {"id": attempts[0]["id"], "step": 4})
-        self.assertEqual(self.checkpoints(), ["step-0000000004", "step-0000000006", f"step-0000000006.before-{attempts[1]['id'][:8]}"])
+        self.assertEqual(
+            self.checkpoints(),
+            [
+                "step-0000000004",
+                "step-0000000006",
+                f"step-0000000006.before-{attempts[1]['id'][:8]}",
+            ],
+        )
 
 
 class Branches(ResumeTest):
@@ -205,7 +254,10 @@ class Branches(ResumeTest):
         self.succeeds(*self.flags(steps=2))
         shutil.copytree(self.directory / "run", self.directory / "copy")
         self.succeeds("--resume", "copy", "--steps", 5)
-        shutil.copytree(self.directory / "copy/checkpoints/step-0000000005", self.directory / "run/checkpoints/step-0000000005")
+        shutil.copytree(
+            self.directory / "copy/checkpoints/step-0000000005",
+            self.directory / "run/checkpoints/step-0000000005",
+        )
         result = self.succeeds("--resume", "run", "--steps", 3)
         self.assertIn("abandoned branch not used: step-0000000005", result.err)
         self.assertIn("resuming after step 2", result.err)
@@ -221,19 +273,38 @@ class Changed(ResumeTest):
         (texts / "a.txt").write_bytes(whole[:4000])
         (texts / "b.txt").write_bytes(whole[4000:])
         self.succeeds(*self.flags(steps=2, data=texts))
-        self.assertEqual([each["path"] for each in self.config()["inputs"] if each["input"] == "data"],
-                         [str(texts / "a.txt"), str(texts / "b.txt")])
+        self.assertEqual(
+            [each["path"] for each in self.config()["inputs"] if each["input"] == "data"],
+            [str(texts / "a.txt"), str(texts / "b.txt")],
+        )
         (texts / "b.txt").write_bytes(b"!" + whole[4001:])
         before = (self.directory / "run/config.json").read_bytes()
         for words in ([], ["--dry-run"]):
-            self.fails(2, "EX0503", "--resume", "run", "--steps", 3, *words, mentions=["texts/b.txt", "--accept-changed-data"])
+            self.fails(
+                2,
+                "EX0503",
+                "--resume",
+                "run",
+                "--steps",
+                3,
+                *words,
+                mentions=["texts/b.txt", "--accept-changed-data"],
+            )
         self.assertEqual((self.directory / "run/config.json").read_bytes(), before)
         result = self.succeeds("--resume", "run", "--steps", 3, "--accept-changed-data")
         self.assertIn("texts/b.txt` is not what the run has read before", result.err)
         # From then on it is what the run reads.
         self.assertNotIn("before", self.succeeds("--resume", "run", "--steps", 4).err)
         (texts / "c.txt").write_bytes(whole)
-        self.fails(2, "EX0503", "--resume", "run", "--steps", 5, mentions=["texts/c.txt", "has not read before"])
+        self.fails(
+            2,
+            "EX0503",
+            "--resume",
+            "run",
+            "--steps",
+            5,
+            mentions=["texts/c.txt", "has not read before"],
+        )
         (texts / "c.txt").unlink()
         (texts / "b.txt").unlink()
         self.fails(2, "EX0503", "--resume", "run", "--steps", 5, mentions=["lacks", "texts/b.txt"])
@@ -251,7 +322,9 @@ class Changed(ResumeTest):
         self.exported(*self.flags(steps=2, output="another"), name="second.safetensors")
         self.succeeds(*self.flags(steps=2, weights=weights))
         shutil.copy(self.directory / "second.safetensors", weights)
-        self.fails(2, "EX0503", "--resume", "run", "--steps", 3, mentions=["weights", "first.safetensors"])
+        self.fails(
+            2, "EX0503", "--resume", "run", "--steps", 3, mentions=["weights", "first.safetensors"]
+        )
         self.succeeds("--resume", "run", "--steps", 3, "--accept-changed-data")
 
     def test_a_model_that_changed_is_an_error_unless_the_flag_names_it(self):
@@ -263,7 +336,15 @@ class Changed(ResumeTest):
         with torch.no_grad():
             model.norm.bias.add_(1)
         save_traced(model, self.directory / "model.pt")
-        self.fails(2, "EX0503", "--resume", "run", "--steps", 3, mentions=["model file", "model.pt", "--accept-changed-data"])
+        self.fails(
+            2,
+            "EX0503",
+            "--resume",
+            "run",
+            "--steps",
+            3,
+            mentions=["model file", "model.pt", "--accept-changed-data"],
+        )
         self.succeeds("--resume", "run", "--steps", 3, "--model", "model.pt")
 
     def test_a_plan_that_changed_is_told(self):
@@ -272,7 +353,9 @@ class Changed(ResumeTest):
         shutil.copy(self.shared / "roomy.json", plan)
         result = self.succeeds("--resume", "run", "--steps", 3)
         self.assertIn("changed-plan.json` is not what the run has read before", result.err)
-        result = self.succeeds("--resume", "run", "--steps", 4, "--plan", self.shared / "tight.json")
+        result = self.succeeds(
+            "--resume", "run", "--steps", 4, "--plan", self.shared / "tight.json"
+        )
         self.assertNotIn("before", result.err)
 
     def test_the_flag_is_for_resumed_runs(self):

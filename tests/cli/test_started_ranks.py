@@ -164,7 +164,8 @@ class OneHost(StartedTest):
 
     def test_every_rank_holds_a_lock_until_it_ends(self):
         for rank in range(2):
-            self.start_rank(self.torchrun(rank, 2), *self.flags("roomy-2", steps=1_000_000, checkpoint_every=10))
+            self.start_rank(self.torchrun(rank, 2),
+                            *self.flags("roomy-2", steps=1_000_000, checkpoint_every=10))
         self.await_steps(15)
         for name, pids in (("lock", [self.ranks[0].pid]), ("lock-ranks", [self.ranks[1].pid])):
             inode = (self.directory / "run" / name).stat().st_ino
@@ -175,7 +176,8 @@ class OneHost(StartedTest):
         process = self.start("--resume", "run")
         _, error = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 2, error)
-        self.assertIn(f"error[EX0214]: run directory `run` is in use by process {self.ranks[0].pid} on ", error.decode())
+        self.assertIn(f"error[EX0214]: run directory `run` is in use by process "
+                      f"{self.ranks[0].pid} on ", error.decode())
         # An orphan: its rank 0 is gone, and it has not noticed yet. The next attempt waits for it.
         os.kill(self.ranks[1].pid, signal.SIGSTOP)
         self.ranks[0].kill()
@@ -205,7 +207,8 @@ class OneHost(StartedTest):
         except OSError:
             self.skipTest("this machine does not know its own name")
         for rank in range(2):
-            variables = self.torchrun(rank, 2, LOCAL_RANK=0, LOCAL_WORLD_SIZE=1, MASTER_ADDR=socket.gethostname())
+            variables = self.torchrun(rank, 2, LOCAL_RANK=0, LOCAL_WORLD_SIZE=1,
+                                      MASTER_ADDR=socket.gethostname())
             self.start_rank(variables, *self.flags("roomy-2"))
         self.all_end(0)
         _, said = self.end(self.ranks[0])
@@ -217,22 +220,26 @@ class UnderTorchrun(StartedTest):
     """The agent's store is open to everybody who reaches it."""
 
     def torchrun_run(self):
-        words = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "2", "--master-addr",
+        words = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1",
+                 "--nproc-per-node", "2", "--master-addr",
                  "127.0.0.1", "--master-port", self.port, "--no-python"]
-        return self.start_rank({}, *self.flags("roomy-2", export="met.safetensors"), command=map(str, words),
+        return self.start_rank({}, *self.flags("roomy-2", export="met.safetensors"),
+                               command=map(str, words),
                                ELIXIR_CONNECT_SECONDS="5")
 
     def stranger(self, body):
         """A process with the store, until it ends."""
         code = f"import torch.distributed as d, datetime, time\nport = {self.port}\n" + body
-        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
 
     connects = """
 while True:
     try:
-        store = d.TCPStore("127.0.0.1", port, is_master=False, timeout=datetime.timedelta(seconds=1))
+        store = d.TCPStore("127.0.0.1", port, is_master=False,
+                           timeout=datetime.timedelta(seconds=1))
         break
     except Exception:
         time.sleep(0.02)
@@ -367,7 +374,8 @@ class BadInput(StartedTest):
                         command=hide)
         code, said = self.end(self.ranks[0])
         self.assertEqual(code, 2, said)
-        self.assertRegex(said, r"error\[EX0204\]: rank 1 of 2 on \S+: cannot write to `/.*/shared/run`")
+        self.assertRegex(said, r"error\[EX0204\]: rank 1 of 2 on \S+: "
+                               r"cannot write to `/.*/shared/run`")
         self.assertIn("put the run directory where all hosts have it", said)
         code, said = self.end(self.ranks[1])
         self.assertEqual(code, 2, said)
@@ -462,7 +470,8 @@ class TwoHosts(OnTwoHosts):
                 self.port = free_port()
                 self.start_run()
                 self.ranks[victim].kill()
-                self.assert_failed(victim, "it has ended", [rank for rank in range(3) if rank != victim], within_s=5)
+                self.assert_failed(victim, "it has ended",
+                                   [rank for rank in range(3) if rank != victim], within_s=5)
                 self.assert_goes_on()
 
     def test_a_killed_rank_0_is_named_everywhere(self):
@@ -476,7 +485,8 @@ class TwoHosts(OnTwoHosts):
         os.kill(self.ranks[2].pid, signal.SIGSTOP)
         self.assert_failed(2, "no sign of life for 10 s", [0, 1], within_s=13)
         # It may still write: the run is not taken from it.
-        says = ["a rank of an attempt before, which does not end", f"process {self.ranks[2].pid} on host-b"]
+        says = ["a rank of an attempt before, which does not end",
+                f"process {self.ranks[2].pid} on host-b"]
         self.fails(2, "EX0214", "--resume", "run", mentions=says)
         os.kill(self.ranks[2].pid, signal.SIGCONT)
         code, said = self.end(self.ranks[2])

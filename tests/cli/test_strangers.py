@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Strangers at the ports of ranks that something else starts: port scanners, junk, somebody who says that he is a rank and
-has no secret. No rank ends because of one, none takes 64 MiB more, no start takes a second longer. The ranks are processes
-of rank_process.cc, which meet as those of elixir-train do. `test_strangers.py 3600`: an hour of noise."""
+"""Strangers at the ports of ranks that something else starts: port scanners, junk, somebody who
+says that he is a rank and has no secret. No rank ends because of one, none takes 64 MiB more, no
+start takes a second longer. The ranks are processes of rank_process.cc, which meet as those of
+elixir-train do. `test_strangers.py 3600`: an hour of noise."""
+
 import os
 import pathlib
 import random
@@ -31,7 +33,12 @@ def frame(kind, payload=b""):
 
 def hello(rank, world, channel="meeting", to=0):
     attempt = b"0"
-    return frame(HELLO, struct.pack("<BiiiI", CHANNELS[channel], rank, to, world, len(attempt)) + attempt + os.urandom(32))
+    return frame(
+        HELLO,
+        struct.pack("<BiiiI", CHANNELS[channel], rank, to, world, len(attempt))
+        + attempt
+        + os.urandom(32),
+    )
 
 
 def peak_mib(process):
@@ -70,11 +77,24 @@ class Rank(subprocess.Popen):
 
     def __init__(self, rank, port, world=2, seconds=0.5, command=(), **environment):
         self.said, self.text = tempfile.TemporaryFile(), None
-        variables = {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world,
-                     "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "ELIXIR_JOB_SECRET": SECRET, **environment}
+        variables = {
+            "RANK": rank,
+            "WORLD_SIZE": world,
+            "LOCAL_RANK": rank,
+            "LOCAL_WORLD_SIZE": world,
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+            "ELIXIR_JOB_SECRET": SECRET,
+            **environment,
+        }
         variables = {name: str(value) for name, value in variables.items() if value is not None}
-        super().__init__([*command, os.environ["ELIXIR_RANK_PROCESS"], str(seconds)], stdin=subprocess.DEVNULL,
-                         stdout=self.said, stderr=self.said, env={**os.environ, **variables})
+        super().__init__(
+            [*command, os.environ["ELIXIR_RANK_PROCESS"], str(seconds)],
+            stdin=subprocess.DEVNULL,
+            stdout=self.said,
+            stderr=self.said,
+            env={**os.environ, **variables},
+        )
 
     def end(self, timeout=60):
         """(exit code, what it said)."""
@@ -163,11 +183,21 @@ class Strangers(unittest.TestCase):
     def test_junk(self):
         def attack():
             for data in (
-                b"", b"GET / HTTP/1.1\r\n\r\n", os.urandom(4096), bytes(100),
+                b"",
+                b"GET / HTTP/1.1\r\n\r\n",
+                os.urandom(4096),
+                bytes(100),
                 bytes([9]) + struct.pack("<I", 0x3C85F7CE),  # as to LibTorch's store
-                bytes([9]) + struct.pack("<I", 0x3C85F7CE) + bytes([0]) + struct.pack("<Q", 1 << 32),
-                head(HELLO, 0xFFFFFFFF), head(6, 64 << 20) + bytes(1000), frame(HELLO, b"x"), hello(1, 2)[:30],
-                frame(13, struct.pack("<i", 10**9) + b"bye"), frame(11, bytes(64)),
+                bytes([9])
+                + struct.pack("<I", 0x3C85F7CE)
+                + bytes([0])
+                + struct.pack("<Q", 1 << 32),
+                head(HELLO, 0xFFFFFFFF),
+                head(6, 64 << 20) + bytes(1000),
+                frame(HELLO, b"x"),
+                hello(1, 2)[:30],
+                frame(13, struct.pack("<i", 10**9) + b"bye"),
+                frame(11, bytes(64)),
             ):
                 for _ in range(5):
                     self.connect(data)
@@ -192,7 +222,11 @@ class Strangers(unittest.TestCase):
                     stranger.sendall(frame(PROOF, bytes(32) if proof == "zeros" else answer[40:72]))
                     # What follows would be a loss of a rank that is none, and gigabytes.
                     try:
-                        stranger.sendall(frame(12, struct.pack("<iI", -5, 3) + b"bye") + head(13, 0xFFFFFFFF) + bytes(1 << 16))
+                        stranger.sendall(
+                            frame(12, struct.pack("<iI", -5, 3) + b"bye")
+                            + head(13, 0xFFFFFFFF)
+                            + bytes(1 << 16)
+                        )
                     except OSError:
                         pass
                     self.assert_ended(stranger)
@@ -222,7 +256,11 @@ class Strangers(unittest.TestCase):
         self.start(1, ELIXIR_CONNECT_SECONDS="2", ELIXIR_JOB_SECRET="a secret with a typo")
         _, said = self.ranks[0].end()
         self.assertIn("rank 1 has not come within 2 s", said)
-        self.assertRegex(said, r"somebody at 127\.0\.0\.1 did not take this rank for one of its job: it has another job secret")
+        self.assertRegex(
+            said,
+            r"somebody at 127\.0\.0\.1 did not take this rank for one of its job: "
+            r"it has another job secret",
+        )
         _, said = self.ranks[1].end()
         self.assertIn("does not have the secret of this job", said)
         self.assertIn("ELIXIR_JOB_SECRET", said)
@@ -240,10 +278,22 @@ class Strangers(unittest.TestCase):
         path.write_text(SECRET)
         path.chmod(0o644)
         for environment, code, mention in (
-            ({"ELIXIR_JOB_SECRET": "short"}, "EX0102", "the secret in ELIXIR_JOB_SECRET has 5 characters"),
+            (
+                {"ELIXIR_JOB_SECRET": "short"},
+                "EX0102",
+                "the secret in ELIXIR_JOB_SECRET has 5 characters",
+            ),
             ({"ELIXIR_JOB_SECRET_FILE": str(path)}, "EX0102", "are both set"),
-            ({"ELIXIR_JOB_SECRET": None, "ELIXIR_JOB_SECRET_FILE": str(path)}, "EX0202", "can be read by others"),
-            ({"ELIXIR_JOB_SECRET": None, "ELIXIR_JOB_SECRET_FILE": str(path) + "x"}, "EX0201", "there is no file"),
+            (
+                {"ELIXIR_JOB_SECRET": None, "ELIXIR_JOB_SECRET_FILE": str(path)},
+                "EX0202",
+                "can be read by others",
+            ),
+            (
+                {"ELIXIR_JOB_SECRET": None, "ELIXIR_JOB_SECRET_FILE": str(path) + "x"},
+                "EX0201",
+                "there is no file",
+            ),
         ):
             with self.subTest(environment=environment):
                 self.ranks.clear()
@@ -253,11 +303,14 @@ class Strangers(unittest.TestCase):
     def test_no_descriptors_are_named(self):
         limited = ["sh", "-c", 'ulimit -n 8 && exec "$@"', "-"]
         for rank in range(3):
-            self.start(rank, world=3, ELIXIR_CONNECT_SECONDS="5", command=limited if rank == 2 else ())
+            self.start(
+                rank, world=3, ELIXIR_CONNECT_SECONDS="5", command=limited if rank == 2 else ()
+            )
         self.all_end(3, "error[EX0605]", "file descriptors", "ulimit -n")
 
     def test_noise(self):
-        """Random frames, as long as the ranks exist: while they meet at all their ports, and while they exchange."""
+        """Random frames, as long as the ranks exist: while they meet at all their ports, and while
+        they exchange."""
         chosen = random.Random(1)
         world, seconds = 3, self.noise_s
         calm = self.attacked(lambda: None)[1]
@@ -266,13 +319,25 @@ class Strangers(unittest.TestCase):
         for rank in range(world - 1):
             self.start(rank, world=world, seconds=1, ELIXIR_CONNECT_SECONDS=seconds + 25)
         self.await_port(self.port).close()
-        kinds = [bytes(), b"GET / HTTP/1.1\r\n\r\n", hello(1, world), hello(2, world), hello(1, world, "steps"), head(HELLO, 1 << 31)]
+        kinds = [
+            bytes(),
+            b"GET / HTTP/1.1\r\n\r\n",
+            hello(1, world),
+            hello(2, world),
+            hello(1, world, "steps"),
+            head(HELLO, 1 << 31),
+        ]
         end = time.monotonic() + seconds
         sent = 0
         while time.monotonic() < end:
-            port = chosen.choice([port for process in self.ranks for _, port in listening_ports(process)] or [self.port])
+            port = chosen.choice(
+                [port for process in self.ranks for _, port in listening_ports(process)]
+                or [self.port]
+            )
             for _ in range(50):
-                data = bytearray(chosen.choice(kinds) + chosen.randbytes(chosen.choice((0, 0, 8, 64, 4096))))
+                data = bytearray(
+                    chosen.choice(kinds) + chosen.randbytes(chosen.choice((0, 0, 8, 64, 4096)))
+                )
                 for _ in range(chosen.choice((0, 1, 3))):
                     if data:
                         data[chosen.randrange(len(data))] = chosen.randrange(256)
@@ -289,7 +354,11 @@ class Strangers(unittest.TestCase):
         self.start(world - 1, world=world, seconds=1)
         said = self.all_end(0)
         met = float(re.search(r"met after ([\d.]+) s", said[-1]).group(1))
-        print(f"{sent} connections in {seconds} s: peaks of {peaks} MiB, {calm} without them; met after {met} s", file=sys.stderr)
+        print(
+            f"{sent} connections in {seconds} s: peaks of {peaks} MiB, {calm} without them; "
+            f"met after {met} s",
+            file=sys.stderr,
+        )
         self.assertGreater(sent, 100)
         self.assertLess(met, 1.5)
         for peak in peaks:

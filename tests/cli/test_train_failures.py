@@ -32,7 +32,8 @@ class BadInput(TrainTest):
         self.fails(2, "EX0103", *self.flags(data=None), mentions="--data")
 
     def test_contradictions_with_the_plan(self):
-        for flag, value in (("optimizer", "none"), ("precision", "bf16"), ("accumulation_steps", 3)):
+        for flag, value in (("optimizer", "none"), ("precision", "bf16"),
+                            ("accumulation_steps", 3)):
             self.fails(2, "EX0104", *self.flags(**{flag: value}), mentions="contradicts the plan")
 
     def test_data_shorter_than_a_batch(self):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 """elixir-train against plain PyTorch: what the model says is what trains."""
+
 import unittest
 
 from reference import ReferenceTest
@@ -10,15 +11,17 @@ from training import tool
 def with_ignored(labels):
     """The last labels of each row become -100, as every data collator pads them."""
     for row in range(len(labels)):
-        labels[row, 2 + row % (labels.shape[1] - 2):] = -100
+        labels[row, 2 + row % (labels.shape[1] - 2) :] = -100
     return labels
 
 
 class Values(ReferenceTest):
-    """The data is refused where the model cannot take it, and not where the model changes it first."""
+    """The data is refused where the model cannot take it, and not where the model changes it
+    first."""
 
     def seq2seq(self, guard):
-        """Decoder inputs are the labels shifted right, and `guard` replaces what no embedding has a row for."""
+        """Decoder inputs are the labels shifted right, and `guard` replaces what no embedding has a
+        row for."""
         import torch
 
         class Seq2Seq(torch.nn.Module):
@@ -32,8 +35,12 @@ class Values(ReferenceTest):
                 begun = labels.new_zeros(labels.shape)
                 begun[:, 1:] = labels[:, :-1].clone()
                 begun[:, 0] = 0
-                x = torch.cat([self.shared(guard(begun)), memory.expand(-1, labels.shape[1], -1)], -1)
-                return torch.nn.functional.cross_entropy(self.head(torch.tanh(x)).flatten(0, 1), labels.flatten())
+                x = torch.cat(
+                    [self.shared(guard(begun)), memory.expand(-1, labels.shape[1], -1)], -1
+                )
+                return torch.nn.functional.cross_entropy(
+                    self.head(torch.tanh(x)).flatten(0, 1), labels.flatten()
+                )
 
         torch.manual_seed(3)
         return Seq2Seq()
@@ -42,7 +49,10 @@ class Values(ReferenceTest):
         import torch
 
         torch.manual_seed(4)
-        return {"input_ids": torch.randint(1, 50, (20, 7)), "labels": with_ignored(torch.randint(1, 50, (20, 6)))}
+        return {
+            "input_ids": torch.randint(1, 50, (20, 7)),
+            "labels": with_ignored(torch.randint(1, 50, (20, 6))),
+        }
 
     def test_ignored_labels_that_the_model_replaces_before_it_looks_them_up(self):
         import torch
@@ -62,7 +72,11 @@ class Values(ReferenceTest):
                 self.expect_same_training(name, self.seq2seq(guard), self.samples())
 
     def test_ignored_labels_that_reach_an_embedding_are_refused(self):
-        flags = self.saved("bare", self.seq2seq(lambda x: x.clone()), {k: v.clamp(min=1) for k, v in self.samples().items()})
+        flags = self.saved(
+            "bare",
+            self.seq2seq(lambda x: x.clone()),
+            {k: v.clamp(min=1) for k, v in self.samples().items()},
+        )
         from safetensors.torch import save_file
 
         save_file(self.samples(), str(self.directory / "bare.safetensors"))
@@ -85,22 +99,44 @@ class Values(ReferenceTest):
                 return (self.head(x)[:, 0] - fields[:, 2].float()).pow(2).mean()
 
         torch.manual_seed(3)
-        fields = torch.stack([torch.randint(0, 7, (20,)), torch.randint(0, 90, (20,)), torch.randint(-500, 500, (20,))], 1)
+        fields = torch.stack(
+            [
+                torch.randint(0, 7, (20,)),
+                torch.randint(0, 90, (20,)),
+                torch.randint(-500, 500, (20,)),
+            ],
+            1,
+        )
         self.expect_same_training("table", Table(), {"fields": fields})
         fields[4, 0] = 7
         from safetensors.torch import save_file
 
         save_file({"fields": fields}, str(self.directory / "bad.safetensors"))
-        flags = {"plan": self.directory / "table.json", "model": "table.pt", "data": "bad.safetensors"}
-        self.fails(2, "EX0502", *self.flags(**flags, output="bad"), mentions="`day.weight` has 7 rows")
+        flags = {
+            "plan": self.directory / "table.json",
+            "model": "table.pt",
+            "data": "bad.safetensors",
+        }
+        self.fails(
+            2, "EX0502", *self.flags(**flags, output="bad"), mentions="`day.weight` has 7 rows"
+        )
 
 
 class FrozenParameters(ReferenceTest):
     def test_of_any_dtype_stay_as_they_are(self):
         import torch
 
-        dtypes = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
-                  torch.bool)
+        dtypes = (
+            torch.float64,
+            torch.float16,
+            torch.bfloat16,
+            torch.int64,
+            torch.int32,
+            torch.int16,
+            torch.int8,
+            torch.uint8,
+            torch.bool,
+        )
 
         class Quantised(torch.nn.Module):
             def __init__(self):
@@ -108,7 +144,11 @@ class FrozenParameters(ReferenceTest):
                 self.linear = torch.nn.Linear(8, 8)
                 for dtype in dtypes:
                     value = torch.randint(0, 2, (8, 8)).to(dtype)
-                    setattr(self, str(dtype).split(".")[1], torch.nn.Parameter(value, requires_grad=False))
+                    setattr(
+                        self,
+                        str(dtype).split(".")[1],
+                        torch.nn.Parameter(value, requires_grad=False),
+                    )
 
             def forward(self, x):
                 for dtype in dtypes:
@@ -151,19 +191,40 @@ class Unused(ReferenceTest):
         model, samples = self.tied()
         flags = self.saved("tied", model, samples)
         weight = torch.randn(12, 6)
-        same = self.write("same.safetensors", **{"wte.weight": weight, "head.weight": weight.clone()})
+        same = self.write(
+            "same.safetensors", **{"wte.weight": weight, "head.weight": weight.clone()}
+        )
         self.succeeds(*self.flags(**{**flags, "weights": same, "steps": 1}))
         other = self.write("other.safetensors", **{"wte.weight": weight, "head.weight": weight + 1})
-        self.fails(2, "EX0310", *self.flags(**{**flags, "weights": other, "output": "b"}), mentions="`head.weight`")
-        shape = self.write("shape.safetensors", **{"wte.weight": weight, "head.weight": torch.zeros(99, 6)})
-        self.fails(2, "EX0310", *self.flags(**{**flags, "weights": shape, "output": "c"}), mentions="[99, 6]")
+        self.fails(
+            2,
+            "EX0310",
+            *self.flags(**{**flags, "weights": other, "output": "b"}),
+            mentions="`head.weight`",
+        )
+        shape = self.write(
+            "shape.safetensors", **{"wte.weight": weight, "head.weight": torch.zeros(99, 6)}
+        )
+        self.fails(
+            2,
+            "EX0310",
+            *self.flags(**{**flags, "weights": shape, "output": "c"}),
+            mentions="[99, 6]",
+        )
         none = self.write("none.safetensors", **{"encoder.weight": weight})
-        self.fails(2, "EX0310", *self.flags(**{**flags, "weights": none, "init": True, "output": "d"}), mentions="`encoder.weight`")
+        self.fails(
+            2,
+            "EX0310",
+            *self.flags(**{**flags, "weights": none, "init": True, "output": "d"}),
+            mentions="`encoder.weight`",
+        )
 
     def test_labels_that_the_model_has_no_input_for_are_refused(self):
         model, samples = self.tied()
         flags = self.saved("tied", model, samples)
-        data = self.write("d.safetensors", ids=samples["ids"], labels=with_ignored(samples["ids"].clone()))
+        data = self.write(
+            "d.safetensors", ids=samples["ids"], labels=with_ignored(samples["ids"].clone())
+        )
         error = self.fails(2, "EX0503", *self.flags(**{**flags, "data": data}), mentions="`labels`")
         self.assertIn("no input for them", error)
 
@@ -171,9 +232,15 @@ class Unused(ReferenceTest):
         model, samples = self.tied()
         flags = self.saved("tied", model, samples)
         data = self.write("d.safetensors", ids=samples["ids"], weight=samples["ids"].clone())
-        result = self.succeeds("-q", *self.flags(**{**flags, "data": data, "init": True, "no_decay": "*.LayerNorm.weight"}))
-        for said in ("no input of the model is named `weight`", "--no-decay *.LayerNorm.weight matches no parameter",
-                     "--init replaces weights that the model file has: 1 of 1"):
+        result = self.succeeds(
+            "-q",
+            *self.flags(**{**flags, "data": data, "init": True, "no_decay": "*.LayerNorm.weight"}),
+        )
+        for said in (
+            "no input of the model is named `weight`",
+            "--no-decay *.LayerNorm.weight matches no parameter",
+            "--init replaces weights that the model file has: 1 of 1",
+        ):
             self.assertIn(said, result.err)
         result = self.succeeds("-q", *self.flags(**{**flags, "no_decay": "head.*", "output": "b"}))
         self.assertEqual(result.err, "")
@@ -196,7 +263,10 @@ class Unused(ReferenceTest):
         flags = self.saved("adapted", model, {"x": torch.randn(16, 8)})
         error = self.fails(2, "EX0310", *self.flags(**flags, init=True))
         self.assertIn("2 frozen parameters would be drawn at random", error)
-        base = self.write("base.safetensors", **{name: value.detach() for name, value in model.named_parameters() if "base" in name})
+        base = self.write(
+            "base.safetensors",
+            **{name: value.detach() for name, value in model.named_parameters() if "base" in name},
+        )
         self.succeeds(*self.flags(**{**flags, "init": True, "weights": base}))
 
     def test_scalars_that_do_not_train_are_named(self):
@@ -217,7 +287,9 @@ class Unused(ReferenceTest):
             flags = self.saved(name, Parts(returns), {"x": torch.randn(16, 6)})
             return self.succeeds("-q", *self.flags(**flags)).err
 
-        self.assertIn("scalars that do not train beside its loss: number 2", said("pair", lambda a, b: (a, b)))
+        self.assertIn(
+            "scalars that do not train beside its loss: number 2", said("pair", lambda a, b: (a, b))
+        )
         self.assertIn("`box`", said("dict", lambda a, b: {"loss": a, "box": b}))
         self.assertEqual(said("sum", lambda a, b: {"loss": a + b, "classifier": a, "box": b}), "")
         self.assertEqual(said("metric", lambda a, b: {"loss": a, "accuracy": b.detach()}), "")
@@ -265,17 +337,54 @@ class Blame(ReferenceTest):
         options = json.loads((self.directory / "bf16-run/config.json").read_text())["options"]
         self.assertEqual(options["betas"], [0.9, 0.95])
         self.succeeds("--resume", "bf16-run", "--steps", 4)
-        self.fails(2, "EX0104", *self.flags(**{**flags, "output": "b"}), "--betas", "0.9,0.999", mentions="0.95")
+        self.fails(
+            2,
+            "EX0104",
+            *self.flags(**{**flags, "output": "b"}),
+            "--betas",
+            "0.9,0.999",
+            mentions="0.95",
+        )
 
     def test_what_no_optimizer_trains_is_refused_before_a_plan(self):
         from training import envelope
 
         self.saved("tied", *Unused.tied(self))
-        no = envelope("ELIXIR_PROFILE", "tied.pt", "--target", "cpu", "--optimizer", "sgd", "-o", "x.json", cwd=self.directory, code=2)
+        no = envelope(
+            "ELIXIR_PROFILE",
+            "tied.pt",
+            "--target",
+            "cpu",
+            "--optimizer",
+            "sgd",
+            "-o",
+            "x.json",
+            cwd=self.directory,
+            code=2,
+        )
         self.assertIn("does not train with --optimizer sgd", no["diagnostics"][0]["message"])
-        tool("ELIXIR_PROFILE", "tied.pt", "--target", "cpu", "--optimizer", "sgd", "--optimizer-form", "torch-foreach", "-o", "x.json",
-             cwd=self.directory)
-        no = envelope("ELIXIR_SEARCH", "--profile", "x.json", "--hardware", self.shared / "hardware.json", cwd=self.directory, code=2)
+        tool(
+            "ELIXIR_PROFILE",
+            "tied.pt",
+            "--target",
+            "cpu",
+            "--optimizer",
+            "sgd",
+            "--optimizer-form",
+            "torch-foreach",
+            "-o",
+            "x.json",
+            cwd=self.directory,
+        )
+        no = envelope(
+            "ELIXIR_SEARCH",
+            "--profile",
+            "x.json",
+            "--hardware",
+            self.shared / "hardware.json",
+            cwd=self.directory,
+            code=2,
+        )
         self.assertIn("sgd, with which Elixir does not train", no["diagnostics"][0]["message"])
 
     def test_what_a_script_raises_is_shown(self):
@@ -294,10 +403,26 @@ class Blame(ReferenceTest):
                 return self.layer(x).mean()
 
         torch.jit.script(Raises().train()).save(str(self.directory / "raises.pt"))
-        for shape, said in (("2,5", "AssertionError: expected 4 channels: is the input NHWC?"), ("2,4,4", "ValueError: x must be (rows, features)")):
-            no = envelope("ELIXIR_PROFILE", "raises.pt", "--target", "cpu", "--input", f"x:float32[{shape}]", "-o", "x.json",
-                          cwd=self.directory, code=2)
-            self.assertIn("the model rejects its inputs in the root module: " + said, no["diagnostics"][0]["message"])
+        for shape, said in (
+            ("2,5", "AssertionError: expected 4 channels: is the input NHWC?"),
+            ("2,4,4", "ValueError: x must be (rows, features)"),
+        ):
+            no = envelope(
+                "ELIXIR_PROFILE",
+                "raises.pt",
+                "--target",
+                "cpu",
+                "--input",
+                f"x:float32[{shape}]",
+                "-o",
+                "x.json",
+                cwd=self.directory,
+                code=2,
+            )
+            self.assertIn(
+                "the model rejects its inputs in the root module: " + said,
+                no["diagnostics"][0]["message"],
+            )
 
     def test_a_lost_no_grad_is_named(self):
         import torch
@@ -322,11 +447,25 @@ class Blame(ReferenceTest):
                 return self.layer(x).pow(2).mean()
 
         for name, model in (("clamped", Clamped()), ("normed", Normed())):
-            torch.jit.trace(model.train(), torch.randn(2, 4), check_trace=False).save(str(self.directory / f"{name}.pt"))
-            no = envelope("ELIXIR_PROFILE", f"{name}.pt", "--target", "cpu", "-o", "x.json", cwd=self.directory, code=2)
+            torch.jit.trace(model.train(), torch.randn(2, 4), check_trace=False).save(
+                str(self.directory / f"{name}.pt")
+            )
+            no = envelope(
+                "ELIXIR_PROFILE",
+                f"{name}.pt",
+                "--target",
+                "cpu",
+                "-o",
+                "x.json",
+                cwd=self.directory,
+                code=2,
+            )
             with self.subTest(model=name):
                 self.assertEqual(no["diagnostics"][0]["code"], "EX0311")
-                self.assertIn("torch.jit.trace does not keep torch.no_grad()", no["diagnostics"][0]["notes"][0])
+                self.assertIn(
+                    "torch.jit.trace does not keep torch.no_grad()",
+                    no["diagnostics"][0]["notes"][0],
+                )
 
 
 if __name__ == "__main__":
