@@ -65,7 +65,7 @@ class Values(ReferenceTest):
             "relu": torch.relu,
             "product": lambda x: x * (x != -100),
             "remainder": lambda x: x % 50,
-            "wider": lambda x: (x.float().abs() / 2).long(),
+            "wider": lambda x: (x.float().abs() / 4).long(),
         }
         for name, guard in guards.items():
             with self.subTest(guard=name):
@@ -144,15 +144,15 @@ class FrozenParameters(ReferenceTest):
                 self.linear = torch.nn.Linear(8, 8)
                 for dtype in dtypes:
                     value = torch.randint(0, 2, (8, 8)).to(dtype)
-                    setattr(
-                        self,
-                        str(dtype).split(".")[1],
+                    self.register_parameter(
+                        f"of_{dtype}".replace("torch.", ""),
                         torch.nn.Parameter(value, requires_grad=False),
                     )
 
             def forward(self, x):
                 for dtype in dtypes:
-                    x = x + torch.tanh(x @ getattr(self, str(dtype).split(".")[1]).float())
+                    frozen = getattr(self, f"of_{dtype}".replace("torch.", ""))
+                    x = x + torch.tanh(x @ frozen.float())
                 return self.linear(x).pow(2).mean()
 
         torch.manual_seed(3)
