@@ -25,7 +25,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/sanitizer.h"
 
 namespace elixir::process {
 namespace {
@@ -143,7 +142,6 @@ TEST_F(Restricted, ComputesReadsWritesAndEnds) {
 }
 
 TEST(Limits, MemoryIsRefusedBeyondThem) {
-  if (kUnderAddressSanitizer) GTEST_SKIP() << "the sanitizer reserves address space by itself";
   const auto allocates = [](std::size_t bytes) {
     const pid_t child = ::fork();
     if (child == 0) {

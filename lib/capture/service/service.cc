@@ -58,7 +58,8 @@ Error out_of_memory() {
 ErrorInfo error_of_model(const Error& error) {
   ErrorInfo info = error.info();
   if (info.code >= ErrorCode::kNotTorchScript && info.code <= ErrorCode::kWrongTarget) {
-    const bool memory = info.message.find("can't allocate memory") != std::string::npos;
+    const bool memory = info.message.find("can't allocate memory") != std::string::npos ||
+                        info.message.find("std::bad_alloc") != std::string::npos;
     return memory ? out_of_memory().info() : info;
   }
   info.notes.push_back("the model came upon this as " + code_text(info.code));
