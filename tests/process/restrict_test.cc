@@ -25,7 +25,6 @@
 
 #include <gtest/gtest.h>
 
-
 namespace elixir::process {
 namespace {
 
