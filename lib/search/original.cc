@@ -142,21 +142,21 @@ std::optional<Evaluated> plan_by_rules(const Problem& problem,
   std::vector<std::int64_t> sizes;
   std::vector<std::int32_t> index_of(program.parameters.size(), -1);
   std::int64_t private_elements = 0;
+  // Of what trains: a frozen parameter may have a dtype that no update has a rate for.
   program::DType dtype = program::DType::kFloat32;
   for (const Item& item : problem.items()) {
-    const program::DType its = program.parameters[item.parameter].tensor.dtype;
-    if (item.tied) {
-      private_elements += item.bytes / program::element_bytes(its);
-      dtype = its;
-    }
-  }
-  for (const Item& item : problem.items()) {
-    if (item.tied) continue;
-    dtype = program.parameters[item.parameter].tensor.dtype;
-    index_of[item.parameter] = static_cast<std::int32_t>(sizes.size());
-    sizes.push_back(item.bytes / program::element_bytes(dtype));
+    const program::Parameter& parameter = program.parameters[item.parameter];
+    if (parameter.gradient) dtype = parameter.tensor.dtype;
   }
   const std::int64_t element_bytes = program::element_bytes(dtype);
+  for (const Item& item : problem.items()) {
+    if (item.tied) {
+      private_elements += item.bytes / element_bytes;
+      continue;
+    }
+    index_of[item.parameter] = static_cast<std::int32_t>(sizes.size());
+    sizes.push_back(item.bytes / element_bytes);
+  }
 
   // Capacity in elements.
   std::int64_t module_buffer_bytes = 0;
