@@ -298,7 +298,8 @@ void Gate::greet(Sought& sought) {
   sought.said = encode(hello);
   sought.connection.send(MessageType::kHello, sought.said);
   sought.state = Sought::State::kGreeting;
-  sought.why_not = kNoRank;  // until it answers
+  // Until it answers; what an attempt before has found out says more.
+  if (sought.why_not == kNoAnswer) sought.why_not = kNoRank;
 }
 
 void Gate::answer(Sought& sought, const Frame& frame) {
