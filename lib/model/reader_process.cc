@@ -179,6 +179,13 @@ Error ReaderProcess::end_as_error() {
                  at)
         .help("look for a loop without an end, or allow more with --model-time");
   }
+  if (ending.signal == SIGKILL) {
+    return Error(
+               ErrorCode::kOutOfMemory, where, "the process that reads the model was killed{}", at)
+        .help(
+            "systems kill processes when memory runs out: close other programs, or use a machine "
+            "with more memory");
+  }
   if (ending.signal != 0) {
     Error error(ErrorCode::kUnsupportedModel,
                 where,

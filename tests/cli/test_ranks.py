@@ -64,7 +64,15 @@ def parameters(exported):
 def ranks_of(process):
     """The processes that a run has started."""
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return [int(child) for child in children]
+    return [int(child) for child in children if reads_no_model(child)]
+
+
+def reads_no_model(process_id):
+    """Whether it is not the process that reads the model for a rank."""
+    try:
+        return pathlib.Path(f"/proc/{process_id}/comm").read_text().strip() != "elixir-capture"
+    except FileNotFoundError:
+        return False
 
 
 def is_alive(process_id):
