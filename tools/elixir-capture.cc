@@ -15,10 +15,12 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "capture/service/service.h"
 #include "core/deep_stack.h"
 #include "core/error.h"
+#include "elixir_config.h"
 #include "process/frames.h"
 #include "process/place.h"
 #include "process/restrict.h"
@@ -57,6 +59,11 @@ void work(const std::string& name, const process::Limits& limits, process::Sandb
 }
 
 int run(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    std::printf("elixir-capture %s\n", ELIXIR_VERSION);
+    std::fflush(stdout);
+    return 0;
+  }
   constexpr int kWords = 5;
   if (argc != kWords) {
     std::fputs("elixir-capture is started by elixir-profile and elixir-train\n", stderr);
