@@ -90,7 +90,7 @@ class Net(torch.nn.Module):
         self.flags = torch.tensor([True, False, True, True])
         self.none = torch.zeros(0)
     def forward(self, x):
-        {call}
+        print({call})
         return (x @ self.weight).sum()
 """
     import linecache
