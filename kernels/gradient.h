@@ -60,8 +60,8 @@ struct Clip {
 };
 [[nodiscard]] Clip clip_cpu(std::span<const float> sums, double max_norm);
 
-/// Where a pass that stores a gradient leaves the sums of squares of what it stores, as
-/// sum_squares_cpu() makes them. Null: it makes none.
+/// Destination of the sums of squares of a gradient that a pass stores, made as
+/// sum_squares_cpu() makes them. Null: the pass makes none.
 struct BlockSums {
   float* sums = nullptr;  ///< norm_blocks(n)
   float divisor = 1.0F;
