@@ -17,17 +17,12 @@ import unittest
 
 import test_ranks
 from harness import clean_environment, schema
+from ports import free_port
 from test_ranks import is_alive, parameters
 from training import TrainTest, lines_in
 
 LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_", "SLURM_",
              "TORCHELASTIC_")
-
-
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("", 0))
-        return listening.getsockname()[1]
 
 
 class Hosts:

@@ -18,6 +18,8 @@ import tempfile
 import time
 import unittest
 
+from ports import free_port
+
 SECRET = "a secret that no stranger has"
 HELLO, CHALLENGE, PROOF = 1, 2, 3
 CHANNELS = {"meeting": 0, "steps": 1, "control": 2, "signs": 3}
@@ -64,12 +66,6 @@ def listening_ports(process):
             if words[3] == "0A" and f"socket:[{words[9]}]" in inodes:
                 found.append((address, int(port, 16)))
     return found
-
-
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 class Rank(subprocess.Popen):

@@ -2,20 +2,22 @@
 # Copyright 2026 The Elixir authors
 """A run on two GPUs whose ranks are killed or stopped at random times: the others name the rank
 within its time and end with exit code 4, and the run goes on with the bits of one that nothing
-happened to, on two GPUs and on one. $ELIXIR_HURTS: so many times (5). Uses nothing of tests/cli: a
-GPU machine may lack jsonschema."""
+happened to, on two GPUs and on one. $ELIXIR_HURTS: so many times (5). Uses nothing of tests/cli that
+needs jsonschema: a GPU machine may lack it."""
 import os
 import pathlib
 import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from ports import free_port
 
 TIMES = int(os.environ.get("ELIXIR_HURTS", "5"))
 STEPS = 60
@@ -31,12 +33,6 @@ def gpus():
     except FileNotFoundError:
         return []
     return listed.stdout.split() if listed.returncode == 0 else []
-
-
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("", 0))
-        return listening.getsockname()[1]
 
 
 class HurtRanks(unittest.TestCase):
