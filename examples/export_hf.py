@@ -662,7 +662,11 @@ def export(arguments):
     for name in unknown:
         print(f"export_hf.py: warning: no initialisation known for `{name}`", file=sys.stderr)
 
-    extra = {"initialization.json": json.dumps(initialization, indent=1) + "\n"}
+    saved = model.state_dict().keys()
+    buffers = {"schema": "elixir.buffers", "schema_version": "1.0",
+               "persistent": [name for name, _ in model.named_buffers() if name in saved]}
+    extra = {"initialization.json": json.dumps(initialization, indent=1) + "\n",
+             "buffers.json": json.dumps(buffers, indent=1) + "\n"}
     # A directory of its own: the file's name becomes part of the archive.
     with tempfile.TemporaryDirectory(dir=arguments.output.parent, prefix=".export-") as directory:
         temporary = os.path.join(directory, arguments.output.name)

@@ -178,6 +178,7 @@ void declare(Session& session, const Step& step, Program& program) {
     buffer.name = loaded.names[0];
     buffer.names = loaded.names;
     buffer.tensor = declared("buffer", buffer.name, loaded.tensor, Category::kBuffer);
+    buffer.persistent = loaded.persistent;
     program.buffers.push_back(std::move(buffer));
   }
   for (std::size_t i = 0; i < step.inputs.tensors.size(); ++i) {
@@ -197,6 +198,24 @@ void warn_of_untrained(const c10::IValue& returned,
       fmt::format("forward returns scalars that do not train beside its loss: {}; to train them, "
                   "return their sum as the loss",
                   fmt::join(names, ", ")));
+}
+
+/// A traced model has lost its no_grad where what forward writes to a buffer carries a gradient.
+void warn_of_trained_buffers(const std::vector<LoadedTensor>& buffers,
+                             std::vector<std::string>& warnings) {
+  std::vector<std::string> names;
+  for (const LoadedTensor& buffer : buffers) {
+    if (buffer.tensor.requires_grad()) names.push_back(fmt::format("`{}`", buffer.names.front()));
+  }
+  if (names.empty()) return;
+  constexpr std::size_t kMostShown = 3;
+  const std::size_t more = names.size() - std::min(names.size(), kMostShown);
+  names.resize(names.size() - more);
+  warnings.push_back(fmt::format(
+      "forward writes values with a gradient to {}{}: torch.jit.trace does not keep "
+      "torch.no_grad(), so the loss trains through them; write x.detach() there to stop that",
+      fmt::join(names, ", "),
+      more > 0 ? fmt::format(" and {} more buffers", more) : ""));
 }
 
 /// Runs forward and backward under the fallbacks, and returns the loss.
@@ -303,6 +322,8 @@ Captured record(const Model& model, const Options& wanted, CaptureOn where) {
   const at::Tensor loss = run(session, step, options, captured.warnings);
   if (!session.findings().missing().empty()) throw missing_kernels(session);
   for (std::string& hint : session.findings().hints()) captured.warnings.push_back(std::move(hint));
+
+  if (options.backward) warn_of_trained_buffers(step.loaded.buffers, captured.warnings);
 
   Recorder& recorder = session.recorder();
   program.loss = recorder.ref(loss);

@@ -168,7 +168,9 @@ std::string text_of(const Opened& opened) {
                      {"record", entry.record ? to_json(*entry.record) : Json(nullptr)},
                      {"first_byte", entry.first_byte}});
   }
-  return text_of(Json{{"state", std::move(state)}, {"recipe", value_or_null(opened.recipe)}});
+  return text_of(Json{{"state", std::move(state)},
+                      {"recipe", value_or_null(opened.recipe)},
+                      {"says_persistent", opened.says_persistent}});
 }
 
 Opened read_opened(std::string text) {
@@ -193,6 +195,7 @@ Opened read_opened(std::string text) {
     opened.state.push_back(std::move(entry));
   }
   if (const auto recipe = root.nullable("recipe")) opened.recipe = recipe->string();
+  opened.says_persistent = root.at("says_persistent").boolean();
   return opened;
 }
 

@@ -67,6 +67,7 @@ struct StateEntry {
 struct Opened {
   std::vector<StateEntry> state;
   std::optional<std::string> recipe;  ///< the exporter's initialization.json
+  bool says_persistent = false;       ///< which buffers a state_dict has (buffers.json)
 };
 
 struct CaptureRequest {

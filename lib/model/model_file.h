@@ -54,6 +54,8 @@ class ModelFile {
 
   /// The exporter's initialization.json.
   [[nodiscard]] const std::optional<std::string>& recipe() const { return opened_.recipe; }
+  /// Whether it says which buffers a state_dict has. Otherwise all count as persistent.
+  [[nodiscard]] bool says_persistent() const { return opened_.says_persistent; }
   /// A parameter or buffer by any of its names. Throws kWeightsMismatch for another name.
   [[nodiscard]] const StateEntry& state(const std::string& name) const;
   /// Whether the file has data for it. It has none when the model was saved from meta, unless there

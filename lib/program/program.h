@@ -157,7 +157,8 @@ struct Buffer {
   std::string name;
   std::vector<std::string> names;
   TensorRef tensor;
-  bool mutated = false;  ///< the step writes it (running statistics)
+  bool mutated = false;    ///< the step writes it (running statistics)
+  bool persistent = true;  ///< a state_dict has it; all do where the model file does not say
 };
 
 struct Input {

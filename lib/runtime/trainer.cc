@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include <ATen/Parallel.h>
@@ -113,6 +114,7 @@ struct Trainer::State {
   void* poison = nullptr;
   std::unique_ptr<Executor> executor;
   std::map<std::string, std::unique_ptr<Evaluation>> evaluations;  ///< by fingerprint
+  std::set<std::string> infinite_buffers;  ///< names; they began with values that are not finite
   std::int64_t steps_done = 0;
   std::shared_ptr<PendingStep::Outcome> under_way;  ///< the step that is not settled yet
 
@@ -134,6 +136,8 @@ struct Trainer::State {
 
   void build();
   void fill(const TensorSource& source);
+  void set_buffer(const program::Buffer& buffer, const at::Tensor& value);
+  [[nodiscard]] at::Tensor buffer(const program::Buffer& buffer) const;
   Evaluation& evaluation_of(const capture::Captured& captured);
   PendingStep start_step(const MicroBatches& batch,
                          double learning_rate,
@@ -223,9 +227,29 @@ void Trainer::State::fill(const TensorSource& source) {
   }
   for (const program::Buffer& buffer : replay.program().buffers) {
     const at::Tensor value = source(buffer.name);
-    if (value.defined()) write_buffer(*device, executor->storage_of(buffer), buffer, value);
+    if (value.defined()) set_buffer(buffer, value);
   }
   watch.log("weights filled");
+}
+
+void Trainer::State::set_buffer(const program::Buffer& buffer, const at::Tensor& value) {
+  write_buffer(*device, executor->storage_of(buffer), buffer, value);
+  if (not_finite_elements(value) > 0) infinite_buffers.insert(buffer.name);
+}
+
+at::Tensor Trainer::State::buffer(const program::Buffer& buffer) const {
+  const at::Tensor value = read_buffer(*device, executor->storage_of(buffer), buffer);
+  if (!buffer.mutated || infinite_buffers.count(buffer.name) != 0) return value;
+  if (const std::int64_t bad = not_finite_elements(value); bad > 0) {
+    throw Error(ErrorCode::kNotFinite,
+                "buffer `{}` is not finite after step {}",
+                buffer.name,
+                steps_done)
+        .note(fmt::format("{} of its {} elements", format_count(bad), format_count(value.numel())))
+        .help("look for a division at 0 in what forward writes to it; lower the learning rate "
+              "(--lr)");
+  }
+  return value;
 }
 
 Evaluation& Trainer::State::evaluation_of(const capture::Captured& captured) {
@@ -433,8 +457,7 @@ at::Tensor Trainer::state(const std::string& parameter, StatePart part) const {
 }
 at::Tensor Trainer::buffer(const std::string& name) const {
   state_->settle();
-  const program::Buffer& found = buffer_named(state_->program(), name);
-  return read_buffer(*state_->device, state_->executor->storage_of(found), found);
+  return state_->buffer(buffer_named(state_->program(), name));
 }
 void Trainer::set_state(const std::string& parameter, StatePart part, const at::Tensor& value) {
   state_->settle_state();
@@ -442,8 +465,7 @@ void Trainer::set_state(const std::string& parameter, StatePart part, const at::
 }
 void Trainer::set_buffer(const std::string& name, const at::Tensor& value) {
   state_->settle();
-  const program::Buffer& found = buffer_named(state_->program(), name);
-  write_buffer(*state_->device, state_->executor->storage_of(found), found, value);
+  state_->set_buffer(buffer_named(state_->program(), name), value);
 }
 void Trainer::set_steps_done(std::int64_t steps) {
   state_->settle_state();

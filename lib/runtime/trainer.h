@@ -64,6 +64,7 @@ class Trainer {
   /// for optimizer state of a parameter that has none (frozen, without gradient, optimizer none).
   /// Here and below: waits for the step under way, and throws as its report() does.
   [[nodiscard]] at::Tensor state(const std::string& parameter, StatePart part) const;
+  /// Throws kNotFinite, too: a buffer that steps write and that began finite must stay so.
   [[nodiscard]] at::Tensor buffer(const std::string& name) const;
   /// Restores exactly what state()/buffer() gave. A master sets the parameter too (rounded to its
   /// dtype), and a parameter the master (widened).

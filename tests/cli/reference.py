@@ -7,6 +7,24 @@ import json
 
 from training import TrainTest, tool
 
+
+def state_of(model):
+    """The state_dict, with each tied tensor once."""
+    kept, seen = {}, set()
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            kept[name] = tensor.detach()
+    return kept
+
+
+def buffers_record(model):
+    """The extra files of an archive that says which buffers are persistent."""
+    saved = model.state_dict()
+    persistent = [name for name, _ in model.named_buffers() if name in saved]
+    record = {"schema": "elixir.buffers", "schema_version": "1.0", "persistent": persistent}
+    return {"buffers.json": json.dumps(record)}
+
 MASK = (1 << 64) - 1
 
 
@@ -26,23 +44,40 @@ class ReferenceTest(TrainTest):
 
     SEED, LR, ROWS = 1, 1e-2, 3
 
-    def saved(self, name, model, samples, profile=(), search=()):
-        """Writes the traced model, its samples and a plan; the flags of a run. `samples` are in
-        forward's order."""
+    def traced(self, model, samples):
+        """The model as it was before it was traced, which runs it once."""
         import torch
-        from safetensors.torch import save_file
 
-        save_file(samples, str(self.directory / f"{name}.safetensors"))
         buffers = {key: value.detach().clone() for key, value in model.named_buffers()}
         torch.manual_seed(0)
         traced = torch.jit.trace(
             model, tuple(x[: self.ROWS] for x in samples.values()), check_trace=False, strict=False
         )
-        with torch.no_grad():  # tracing has run the model once
+        with torch.no_grad():
             for module in (model, traced):
                 for key, value in module.named_buffers():
+                    if value.requires_grad:  # a lost no_grad
+                        value.detach_()
                     value.copy_(buffers[key])
-        traced.save(str(self.directory / f"{name}.pt"))
+        return traced
+
+    def saved(self, name, model, samples, profile=(), search=(), script=False, extra_files=None):
+        """Writes the model, traced or scripted, its samples and a plan; the flags of a run.
+        `samples` are in forward's order."""
+        import torch
+        from safetensors.torch import save_file
+
+        save_file(samples, str(self.directory / f"{name}.safetensors"))
+        if script:
+            made = torch.jit.script(model)
+            for key, value in samples.items():
+                shape = ",".join(map(str, (self.ROWS, *value.shape[1:])))
+                profile = (*profile, "--input", f"{key}:{str(value.dtype)[6:]}[{shape}]")
+        else:
+            made = self.traced(model, samples)
+        if extra_files is None:
+            extra_files = buffers_record(model)
+        torch.jit.save(made, str(self.directory / f"{name}.pt"), _extra_files=extra_files)
         tool(
             "ELIXIR_PROFILE",
             f"{name}.pt",
@@ -80,6 +115,7 @@ class ReferenceTest(TrainTest):
             "weight_decay": 0,
             "steps": 3,
             "output": f"{name}-run",
+            **({"input": [word for word in profile if ":" in word]} if script else {}),
         }
 
     def by_torch(self, model, samples, steps=3, loss_of=lambda output: output):
@@ -105,25 +141,29 @@ class ReferenceTest(TrainTest):
             losses.append(float(loss))
         return losses
 
-    def expect_same_training(self, name, model, samples, **extra):
-        """elixir-train and PyTorch give the same losses and weights; the result of elixir-train,
-        and the weights."""
+    def expect_same_training(self, name, model, samples, script=False, **extra):
+        """elixir-train and PyTorch give the same losses and the same state; the result of
+        elixir-train, and what it exports."""
         import copy
 
         import torch
         from safetensors.torch import load_file
 
-        flags = {**self.saved(name, copy.deepcopy(model), samples), **extra}
+        flags = {**self.saved(name, copy.deepcopy(model), samples, script=script), **extra}
         result = self.succeeds(*self.flags(**flags), "--export", f"{name}.out.safetensors")
         expected = self.by_torch(model, samples, flags["steps"])
         for line, loss in zip(self.metrics(f"{name}-run"), expected):
             self.assertAlmostEqual(line["loss"], loss, delta=6e-7 * abs(loss))
         tensors = load_file(str(self.directory / f"{name}.out.safetensors"))
-        for key, value in model.named_parameters():
-            with self.subTest(parameter=key):
+        expected = state_of(model)
+        self.assertEqual(sorted(tensors), sorted(expected))
+        changing = {key for key, value in model.named_parameters() if value.requires_grad}
+        changing.update(key for key, value in model.named_buffers() if value.is_floating_point())
+        for key, value in expected.items():
+            with self.subTest(tensor=key):
                 self.assertEqual(tensors[key].dtype, value.dtype)
-                if value.requires_grad:
-                    torch.testing.assert_close(tensors[key], value.detach(), rtol=3e-6, atol=3e-6)
+                if key in changing:
+                    torch.testing.assert_close(tensors[key], value, rtol=3e-6, atol=3e-6)
                 else:
                     self.assertTrue(torch.equal(tensors[key], value))
         return result, tensors

@@ -2,6 +2,7 @@
 # Copyright 2026 The Elixir authors
 """elixir-train against plain PyTorch: what the model says is what trains."""
 
+import json
 import unittest
 
 from reference import ReferenceTest
@@ -466,6 +467,266 @@ class Blame(ReferenceTest):
                     "torch.jit.trace does not keep torch.no_grad()",
                     no["diagnostics"][0]["notes"][0],
                 )
+
+
+class State(ReferenceTest):
+    """What a state_dict has is exported, as it was trained or as it was loaded."""
+
+    def model(self):
+        import torch
+
+        class Everything(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("pixel_mean", torch.tensor([0.4, 0.5, 0.6]))
+                self.register_buffer("codes", torch.arange(8, dtype=torch.int8))
+                self.register_buffer("places", torch.arange(6)[None], persistent=False)
+                self.register_buffer("mask", torch.ones(6, 6).tril().bool(), persistent=False)
+                self.register_buffer("calls", torch.zeros((), dtype=torch.int32))
+                self.register_buffer("drift", torch.zeros(8), persistent=False)
+                self.place = torch.nn.Embedding(6, 8)
+                self.first = torch.nn.Linear(3, 8)
+                self.norm = torch.nn.BatchNorm1d(8)
+                self.other = torch.nn.InstanceNorm1d(8, affine=True, track_running_stats=True)
+                self.last = torch.nn.Linear(8, 2)
+
+            def forward(self, x, y):
+                self.calls.add_(1)
+                h = self.first(x - self.pixel_mean) + self.place(self.places)
+                self.drift.mul_(0.5).add_(h.detach().mean((0, 1)))
+                h = h + self.codes.float() * 0.01 + self.drift * 0.1
+                scores = (h @ h.transpose(1, 2)).masked_fill(~self.mask, float("-inf"))
+                h = self.norm((torch.softmax(scores, -1) @ h).transpose(1, 2))
+                return torch.nn.functional.mse_loss(self.last(torch.tanh(self.other(torch.tanh(h))).mean(2)), y)
+
+        torch.manual_seed(3)
+        return Everything().train()
+
+    def samples(self):
+        import torch
+
+        torch.manual_seed(4)
+        return {"x": torch.randn(16, 6, 3), "y": torch.randn(16, 2)}
+
+    def tensors(self, path):
+        from safetensors.torch import load_file
+
+        return load_file(str(self.directory / path))
+
+    def test_all_of_it_and_nothing_else(self):
+        import copy
+
+        import torch
+        from safetensors.torch import save_file
+
+        model = self.model()
+        result, exported = self.expect_same_training("all", copy.deepcopy(model), self.samples())
+        self.assertNotIn("buffers", result.out)
+        self.model().load_state_dict(exported, strict=True)
+        checkpoint = next((self.directory / "all-run" / "checkpoints").glob("step-*"))
+        saved = self.tensors(checkpoint / "model.safetensors")
+        self.assertEqual(sorted(saved), sorted(exported))
+        others = self.tensors(checkpoint / "optimizer.safetensors")
+        self.assertEqual([name for name in others if "/" not in name], ["drift"])
+
+        # The other direction, with constants that differ from the traced file's.
+        state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        state["pixel_mean"] = torch.tensor([9.0, 8.0, 7.0])
+        save_file(state, str(self.directory / "published.safetensors"))
+        loaded = copy.deepcopy(model)
+        loaded.load_state_dict(state, strict=True)
+        flags = self.saved("published-model", copy.deepcopy(model), self.samples())
+        flags.update(weights="published.safetensors")
+        self.succeeds(*self.flags(**flags), "--export", "out.safetensors")
+        expected = self.by_torch(loaded, self.samples())
+        for line, loss in zip(self.metrics("published-model-run"), expected):
+            self.assertAlmostEqual(line["loss"], loss, delta=6e-7 * abs(loss))
+        got = self.tensors("out.safetensors")
+        self.assertEqual(got["pixel_mean"].tolist(), [9.0, 8.0, 7.0])
+
+        # An archive has all buffers, and says still which are persistent.
+        self.succeeds("--resume", "published-model-run", "--export", "out.pt")
+        extra = {"buffers.json": ""}
+        archive = torch.jit.load(str(self.directory / "out.pt"), _extra_files=extra)
+        self.assertIn("pixel_mean", json.loads(extra["buffers.json"])["persistent"])
+        held = archive.state_dict()
+        for name, tensor in loaded.state_dict().items():
+            torch.testing.assert_close(held[name], tensor, rtol=3e-6, atol=3e-6)
+        torch.testing.assert_close(held["drift"], loaded.drift, rtol=3e-6, atol=3e-6)
+
+    def test_a_resumed_run_goes_on_with_all_of_it(self):
+        flags = self.saved("parts", self.model(), self.samples())
+        self.succeeds(*self.flags(**flags), "--export", "whole.safetensors")
+        self.succeeds(*self.flags(**{**flags, "steps": 2, "output": "two"}))
+        self.succeeds("--resume", "two", "--steps", 3, "--export", "parts.out.safetensors")
+        self.assertEqual(
+            (self.directory / "whole.safetensors").read_bytes(),
+            (self.directory / "parts.out.safetensors").read_bytes(),
+        )
+
+    def test_without_the_record_all_buffers_are_exported(self):
+        model = self.model()
+        flags = self.saved("silent", model, self.samples(), extra_files={})
+        result = self.succeeds(*self.flags(**flags), "--export", "silent.out.safetensors")
+        self.assertIn("with all 12 buffers: the model file does not say", result.out)
+        names = {name for name, _ in model.named_parameters()}
+        names.update(name for name, _ in model.named_buffers())
+        self.assertEqual(set(self.tensors("silent.out.safetensors")), names)
+
+    def test_a_record_of_another_model_is_refused(self):
+        import torch
+        from training import envelope
+
+        record = {"schema": "elixir.buffers", "schema_version": "1.0", "persistent": ["nobody"]}
+        torch.jit.save(self.traced(self.model(), self.samples()),
+                       str(self.directory / "other.pt"),
+                       _extra_files={"buffers.json": json.dumps(record)})
+        no = envelope("ELIXIR_PROFILE", "other.pt", "--target", "cpu", "-o", "x.json",
+                      cwd=self.directory, code=2)
+        self.assertIn("the model has no buffer `nobody`", no["diagnostics"][0]["message"])
+
+    def test_batch_norm_over_one_value_is_refused(self):
+        import torch
+        from training import envelope
+
+        class Normed(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = torch.nn.Linear(6, 8)
+                self.norm = torch.nn.BatchNorm1d(8)
+
+            def forward(self, x):
+                return self.norm(self.first(x)).pow(2).mean()
+
+        torch.jit.trace(Normed().train(), torch.randn(4, 6), check_trace=False).save(
+            str(self.directory / "normed.pt"))
+        for target in ("cpu", "cuda:sm_90"):
+            no = envelope("ELIXIR_PROFILE", "normed.pt", "--target", target, "--batch", 1,
+                          "-o", "x.json", cwd=self.directory, code=2)
+            self.assertIn("Expected more than 1 value per channel when training, got input size "
+                          "[1, 8]", no["diagnostics"][0]["message"])
+        # One value is enough where nothing is estimated.
+        torch.jit.trace(Normed().eval(), torch.randn(4, 6), check_trace=False).save(
+            str(self.directory / "frozen.pt"))
+        envelope("ELIXIR_PROFILE", "frozen.pt", "--target", "cpu", "--batch", 1, "-o", "x.json",
+                 cwd=self.directory)
+
+    def test_buffers_that_become_infinite_are_not_saved(self):
+        import torch
+
+        class Watches(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(4, 4)
+                self.register_buffer("most", torch.full((4,), float("-inf")))
+                self.register_buffer("ratio", torch.zeros(4))
+                self.register_buffer("calls", torch.zeros(4))
+
+            def forward(self, x):
+                y = self.layer(x)
+                self.most.copy_(torch.maximum(self.most, y.detach().amax(0)))
+                self.calls.add_(1)
+                self.ratio.copy_(1 / (self.calls - self.last))
+                return y.pow(2).mean()
+
+        model = Watches()
+        model.last = 99.0  # never reached
+        samples = {"x": torch.randn(20, 4)}
+        self.expect_same_training("calm", model, samples)
+        model = Watches()
+        model.last = 3.0
+        flags = self.saved("hot", model, samples)
+        result = self.run_tool(
+            *self.flags(**flags, checkpoint_every=2), "--export", "hot.out.safetensors"
+        )
+        self.assertEqual(result.code, 4, result.err)
+        self.assertIn("error[EX0706]: buffer `ratio` is not finite after step 3", result.err)
+        self.assertFalse((self.directory / "hot.out.safetensors").exists())
+        self.assertEqual([path.name for path in (self.directory / "hot-run" /
+                                                 "checkpoints").glob("step-*")],
+                         ["step-0000000002"])
+        self.assertIn("4 of its 4 elements", result.err)
+
+
+class Regions(ReferenceTest):
+    """Regions of a scripted model act as in PyTorch, or are refused."""
+
+    def test_no_grad_in_a_script_is_carried_out(self):
+        import torch
+
+        class Distilled(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.student = torch.nn.Linear(6, 4)
+                self.register_buffer("teacher", torch.randn(4, 6))
+                self.register_buffer("centre", torch.zeros(4))
+
+            def forward(self, x):
+                with torch.no_grad():
+                    self.teacher.mul_(0.9).add_(self.student.weight, alpha=0.1)
+                    goal = torch.tanh(x @ self.teacher.t()) - self.centre
+                    self.centre.mul_(0.5).add_(goal.mean(0))
+                return torch.nn.functional.mse_loss(self.student(x), goal)
+
+        torch.manual_seed(3)
+        self.expect_same_training("distilled", Distilled(), {"x": torch.randn(20, 6)}, script=True)
+
+    def test_a_buffer_that_comes_to_train_is_named(self):
+        import torch
+        from training import envelope
+
+        class Averaged(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(4, 4)
+                self.register_buffer("average", torch.zeros(4))
+
+            def forward(self, x):
+                y = self.layer(x)
+                with torch.no_grad():
+                    self.average.mul_(0.9).add_(y.mean(0))
+                return (y - self.average).pow(2).mean()
+
+        torch.jit.save(self.traced(Averaged(), {"x": torch.randn(3, 4)}),
+                       str(self.directory / "averaged.pt"))
+        said = envelope("ELIXIR_PROFILE", "averaged.pt", "--target", "cpu", "-o", "x.json",
+                        cwd=self.directory)
+        self.assertIn("forward writes values with a gradient to `average`: torch.jit.trace does "
+                      "not keep torch.no_grad()", said["diagnostics"][0]["message"])
+
+    def test_autocast_in_a_script_is_refused_with_its_line(self):
+        import torch
+        from training import envelope
+
+        class Casts(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(4, 4)
+
+        class On(Casts):
+            def forward(self, x):
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    y = self.layer(x)
+                return y.float().pow(2).mean()
+
+        class Off(Casts):
+            def forward(self, x):
+                with torch.autocast("cpu", enabled=False):
+                    y = self.layer(x)
+                with torch.autocast("cuda", dtype=torch.bfloat16):
+                    y = y + self.layer(x)
+                return y.float().pow(2).mean()
+
+        torch.manual_seed(3)
+        self.expect_same_training("off", Off(), {"x": torch.randn(20, 4)}, script=True)
+        torch.jit.script(On()).save(str(self.directory / "on.pt"))
+        for name, target in (("on", "cpu"), ("off", "cuda:sm_90")):
+            no = envelope("ELIXIR_PROFILE", f"{name}.pt", "--target", target, "--input",
+                          "x:float32[3,4]", "-o", "x.json", cwd=self.directory, code=2)
+            self.assertRegex(no["diagnostics"][0]["message"],
+                             r"the model uses torch.autocast \(line \d+ of .*"
+                             r"test_train_reference.py\), which capture does not carry out")
+            self.assertEqual(no["diagnostics"][0]["code"], "EX0311")
 
 
 if __name__ == "__main__":

@@ -168,7 +168,8 @@ class TrainTest(ToolTest):
         return path
 
     def flags(self, plan="tight", **extra):
-        """Command line of a short run; keyword arguments become flags, None leaves one out."""
+        """Command line of a short run; keyword arguments become flags, a list one for each,
+        None none."""
         values = {
             "plan": self.shared / f"{plan}.json" if isinstance(plan, str) else plan,
             "model": self.shared / "model.pt",
@@ -182,7 +183,8 @@ class TrainTest(ToolTest):
         for name, value in values.items():
             if value is None or value is False:
                 continue
-            words += [f"--{name.replace('_', '-')}"] + ([] if value is True else [value])
+            for each in value if isinstance(value, list) else [value]:
+                words += [f"--{name.replace('_', '-')}"] + ([] if each is True else [each])
         return words
 
     # One thread: the same bits hold for one thread count only.

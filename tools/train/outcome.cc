@@ -60,11 +60,25 @@ std::optional<std::array<double, schedule::kStreamCount>> late_ns_of(
 }
 
 void export_trained(const RunFacts& facts, train::TrainingRun& run, const Context& context) {
+  const bool whole_archive =
+      train::export_format_of(*facts.options.export_path) == train::ExportFormat::kTorchScript;
+  const train::Buffers buffers =
+      whole_archive ? train::Buffers::kAll : train::Buffers::kPersistent;
   train::export_model(*facts.options.export_path,
                       facts.inputs.model,
                       facts.inputs.run.captured.program,
-                      train::training_state_of(run.trainer()).model,
+                      train::model_tensors(run.trainer(), buffers),
                       context.overwrite());
+}
+
+/// Which buffers were exported, where the model file does not say what a state_dict has.
+std::string persistence_note_of(const RunFacts& facts) {
+  const std::vector<program::Buffer>& buffers = facts.inputs.run.captured.program.buffers;
+  if (buffers.empty() || facts.inputs.model.says_persistent()) return "";
+  return fmt::format(
+      " with all {} buffers: the model file does not say which of them a state_dict has "
+      "(docs/formats/buffers.md)",
+      buffers.size());
 }
 
 /// A finished run that is resumed keeps the summary of its training.
@@ -120,7 +134,8 @@ void print_last_words(const RunFacts& facts, Context& context) {
     return;
   }
   if (facts.exported) {
-    context.print(fmt::format("exported to {}\n", *facts.options.export_path));
+    context.print(fmt::format(
+        "exported to {}{}\n", *facts.options.export_path, persistence_note_of(facts)));
   }
   if (result.held_out_loss) {
     context.print(

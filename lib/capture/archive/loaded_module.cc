@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include "capture/archive/persistent_buffers.h"
 #include "capture/record/graph/script_operators.h"
 #include "capture/record/refused/allowed_operators.h"
 #include "capture/record/refused/load_scope.h"
@@ -295,6 +296,7 @@ LoadedModule load_module(const std::shared_ptr<Archive>& archive,
       guard_lists(loaded.module);
     });
     put_on_device(loaded, *archive, device, floating);
+    mark_persistent(loaded, *archive);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

@@ -23,6 +23,7 @@ struct LoadedTensor {
   at::Tensor tensor;               ///< in the module; on meta or on the requested device
   std::vector<std::string> names;  ///< named_parameters() / named_buffers() order
   bool is_parameter = false;
+  bool persistent = true;             ///< a state_dict has it
   std::optional<model::Record> data;  ///< its storage's; nullopt when saved without data
   std::uint64_t first_byte = 0;       ///< where in `data` the storage of `tensor` begins
 };

@@ -141,6 +141,7 @@ Step prepare_step(const Model& model, const Options& options, c10::Device device
   step.loaded = load_module(ModelAccess::state(model).archive, device, floating);
   refuse_assigned_state(step.loaded.module);
   step.inputs = make_inputs(model, options, device, floating);
+  refuse_autocast(step.loaded.module, device_of(options.target));
   set_devices(step.loaded.module, device_of(options.target));
   if (options.mode == program::Mode::kTrain) {
     step.warnings = set_training_mode(step.loaded.module, TrainingMode::kTrain);

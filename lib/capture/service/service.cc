@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "capture/archive/model_state.h"
+#include "capture/archive/persistent_buffers.h"
 #include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -156,6 +157,7 @@ model::Opened opened(const Model& model) {
     for (const LoadedTensor& loaded : *tensors) opened.state.push_back(entry_of(loaded));
   }
   opened.recipe = model.extra_file("initialization.json");
+  opened.says_persistent = model.extra_file(kBuffersFile).has_value();
   return opened;
 }
 

@@ -2,10 +2,12 @@
 // Copyright 2026 The Elixir authors
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <ATen/ops/empty.h>
+#include <caffe2/serialize/inline_container.h>
 #include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/export.h>
@@ -39,6 +41,21 @@ class WholeArchive final : public caffe2::serialize::ReadAdapterInterface {
  private:
   std::shared_ptr<const model::DataFile> file_;
 };
+
+/// The extra files of an archive, as LibTorch writes them.
+torch::jit::ExtraFilesMap extra_files_of(
+    const std::shared_ptr<caffe2::serialize::ReadAdapterInterface>& archive) {
+  constexpr std::string_view kFolder = "extra/";
+  caffe2::serialize::PyTorchStreamReader reader(archive);
+  torch::jit::ExtraFilesMap files;
+  for (const std::string& record : reader.getAllRecords()) {
+    if (record.rfind(kFolder, 0) != 0) continue;
+    const auto [data, bytes] = reader.getRecord(record);
+    files.emplace(record.substr(kFolder.size()),
+                  std::string(static_cast<const char*>(data.get()), bytes));
+  }
+  return files;
+}
 
 /// The module that owns the attribute `name`, and the attribute's own name.
 std::pair<torch::jit::Module, std::string> owner_of(torch::jit::Module module,
@@ -90,10 +107,11 @@ void write_archive(std::shared_ptr<const model::DataFile> file,
   // All values are read before anything can fail, so that the next question is found.
   std::vector<at::Tensor> values;
   for (const auto& tensor : request.tensors) values.push_back(receive(tensor, questions));
+  const auto archive = std::make_shared<WholeArchive>(std::move(file));
   torch::jit::Module module;
   run_on_deep_stack([&] {
     const LoadScope scope;
-    module = torch::jit::load(std::make_shared<WholeArchive>(std::move(file)), c10::kCPU);
+    module = torch::jit::load(archive, c10::kCPU);
   });
   for (std::size_t i = 0; i < values.size(); ++i) {
     for (const std::string& name : request.tensors[i].names) {
@@ -110,10 +128,11 @@ void write_archive(std::shared_ptr<const model::DataFile> file,
   }
   module.store_traced_inputs("forward", inputs);
   Pieces pieces(answers);
-  torch::jit::ExportModule(module, [&](const void* data, std::size_t bytes) {
+  const auto write = [&](const void* data, std::size_t bytes) {
     pieces.add(data, bytes);
     return bytes;
-  });
+  };
+  torch::jit::ExportModule(module, write, extra_files_of(archive));
   pieces.send();
   process::write_frame(answers, static_cast<std::uint32_t>(Message::kDone), "");
 }

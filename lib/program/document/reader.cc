@@ -378,7 +378,7 @@ void read_model(const JsonCursor& cursor, Profile& profile) {
                           "loss",
                           "draws_random"};
   static const Keys kParameterKeys{"name", "names", "tensor", "requires_grad", "gradient"};
-  static const Keys kBufferKeys{"name", "names", "tensor", "mutated"};
+  static const Keys kBufferKeys{"name", "names", "tensor", "mutated", "persistent"};
   cursor.only_keys(kKeys);
   Program& program = profile.program;
   profile.model_path = cursor.at("path").string();
@@ -400,7 +400,8 @@ void read_model(const JsonCursor& cursor, Profile& profile) {
     program.buffers.push_back({.name = item.at("name").string(),
                                .names = read_names(item.at("names")),
                                .tensor = read_tensor(item.at("tensor")),
-                               .mutated = item.at("mutated").boolean()});
+                               .mutated = item.at("mutated").boolean(),
+                               .persistent = !item.has("persistent") || item.at("persistent").boolean()});
   }
   for (const JsonCursor& item : cursor.at("modules").items())
     program.modules.push_back(item.string());

@@ -169,11 +169,12 @@ void print_model(Stream& out, const std::string& model_path, const Program& prog
   });
   out.print(",\n");
   print_lines(out, "    ", "buffers", program.buffers, [](const Buffer& buffer) {
-    return fmt::format(R"({{"name":{},"names":{},"tensor":{},"mutated":{}}})",
+    return fmt::format(R"({{"name":{},"names":{},"tensor":{},"mutated":{},"persistent":{}}})",
                        json_string(buffer.name),
                        names_json(buffer.names),
                        tensor_json(buffer.tensor),
-                       buffer.mutated);
+                       buffer.mutated,
+                       buffer.persistent);
   });
   out.print(",\n");
   print_lines(out, "    ", "modules", program.modules, [](const std::string& module) {

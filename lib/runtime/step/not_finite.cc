@@ -25,10 +25,6 @@ struct Suspect {
   bool gradient_kept = true;
 };
 
-std::int64_t not_finite_elements(const at::Tensor& values) {
-  return values.numel() - at::isfinite(values).sum().item<std::int64_t>();
-}
-
 std::string share_of(std::int64_t bad, std::int64_t all) {
   return fmt::format("{} of its {} elements", format_count(bad), format_count(all));
 }
@@ -125,6 +121,10 @@ std::optional<Error> bad_update(const FailedStep& step, const std::vector<Suspec
 }
 
 }  // namespace
+
+std::int64_t not_finite_elements(const at::Tensor& values) {
+  return values.numel() - at::isfinite(values).sum().item<std::int64_t>();
+}
 
 Error not_finite_error(const FailedStep& step) {
   const std::vector<Suspect> suspects = suspects_of(step);

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 #include "core/error.h"
 #include "program/program.h"
 #include "runtime/device/device.h"
@@ -16,6 +18,8 @@
 #include "runtime/step/optimizer_pass.h"
 
 namespace elixir::runtime {
+
+[[nodiscard]] std::int64_t not_finite_elements(const at::Tensor& values);
 
 /// A step in which `optimizer` met a value that is not finite.
 struct FailedStep {

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Checkpoints. A checkpoint is a directory, RUN/checkpoints/step-NNNNNNNNNN/. One process writes
-//   model.safetensors      parameters in the training dtype and mutated buffers, by original name
+//   model.safetensors      parameters in the training dtype and persistent buffers, by original name
 //   optimizer.safetensors  NAME/master, NAME/moment1, NAME/moment2
 //   state.json             everything else (`elixir.checkpoint`)
 // Of several ranks each writes a file with its elements of all these tensors, at the same time
@@ -42,7 +42,8 @@ struct StateTensor {
 };
 
 struct TrainingState {
-  std::vector<StateTensor> model, optimizer;
+  std::vector<StateTensor> model;      ///< what a state_dict has
+  std::vector<StateTensor> optimizer;  ///< what else the next step needs
 };
 
 /// The content of state.json, without the tensors.

@@ -18,14 +18,15 @@ enum class ExportFormat : std::uint8_t { kSafetensors, kTorchScript };
 /// The format by suffix. Throws kBadFlagValue for suffixes other than .safetensors and .pt.
 [[nodiscard]] ExportFormat export_format_of(const std::string& path);
 
-/// Exports the parameters and mutated buffers of `model` (TrainingState::model). Throws
-/// kOutputExists, kOutputUnwritable, kDiskFull.
+/// Writes the tensors of `model` (model_tensors()): those of a state_dict. Throws kOutputExists,
+/// kOutputUnwritable, kDiskFull.
 void export_safetensors(const std::string& path,
                         const std::vector<StateTensor>& model,
                         Overwrite overwrite);
 
-/// Exports the module of `archive` with these weights. torch.jit.load can load it, and its traced
-/// inputs are kept. Throws the same errors.
+/// Exports the module of `archive` with these parameters and buffers: all of them, because an
+/// archive has all. torch.jit.load can load it, and its traced inputs and extra files are kept.
+/// Throws the same errors.
 void export_torchscript(const std::string& path,
                         model::ModelFile archive,
                         const program::Program& program,

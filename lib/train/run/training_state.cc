@@ -25,6 +25,15 @@ struct SavedTensor {
   const program::Buffer* buffer = nullptr;
 };
 
+std::string name_of_state(const program::Parameter& parameter, StatePart part) {
+  return fmt::format("{}/{}", parameter.name, name_of(part));
+}
+
+/// Whether a checkpoint holds it: a state_dict has it, or the next step needs what this one wrote.
+bool is_saved(const program::Buffer& buffer) {
+  return buffer.persistent || buffer.mutated;
+}
+
 /// In the order in which they can be restored.
 std::vector<SavedTensor> saved_tensors(const program::Program& program, const plan::Plan& plan) {
   std::vector<SavedTensor> tensors;
@@ -32,7 +41,7 @@ std::vector<SavedTensor> saved_tensors(const program::Program& program, const pl
     tensors.push_back({parameter.name, parameter.tensor.dtype, parameter.tensor, &parameter});
   }
   for (const program::Buffer& buffer : program.buffers) {
-    if (!buffer.mutated) continue;
+    if (!is_saved(buffer)) continue;
     tensors.push_back({buffer.name, buffer.tensor.dtype, buffer.tensor});
     tensors.back().buffer = &buffer;
   }
@@ -40,7 +49,7 @@ std::vector<SavedTensor> saved_tensors(const program::Program& program, const pl
     const bool trained = parameter.requires_grad && parameter.gradient.has_value();
     if (!trained || plan.optimizer == program::Optimizer::kNone) continue;
     const auto add = [&](StatePart part) {
-      tensors.push_back({fmt::format("{}/{}", parameter.name, name_of(part)),
+      tensors.push_back({name_of_state(parameter, part),
                          program::DType::kFloat32,
                          parameter.tensor,
                          &parameter,
@@ -97,23 +106,46 @@ void add_buffer(StateShard& shard, const SavedTensor& tensor, runtime::Trainer& 
   };
 }
 
+StateTensor whole_part(LedTrainer& trainer, const program::Parameter& parameter, StatePart part) {
+  const bool itself = part == StatePart::kParameter;
+  return {itself ? parameter.name : name_of_state(parameter, part),
+          itself ? parameter.tensor.dtype : program::DType::kFloat32,
+          parameter.tensor.sizes,
+          [&trainer, name = parameter.name, part] { return trainer.state(name, part); }};
+}
+
+StateTensor whole_buffer(LedTrainer& trainer, const program::Buffer& buffer) {
+  return {buffer.name, buffer.tensor.dtype, buffer.tensor.sizes, [&trainer, name = buffer.name] {
+            return trainer.buffer(name);
+          }};
+}
+
 }  // namespace
 
 TrainingState training_state_of(LedTrainer& trainer) {
   TrainingState state;
   for (const SavedTensor& tensor : saved_tensors(trainer.program(), trainer.plan())) {
-    StateTensor whole{tensor.name, tensor.dtype, tensor.geometry.sizes, {}};
-    if (tensor.buffer != nullptr) {
-      whole.read = [&trainer, name = tensor.name] { return trainer.buffer(name); };
-    } else {
-      whole.read = [&trainer, name = tensor.parameter->name, part = tensor.part] {
-        return trainer.state(name, part);
-      };
-    }
-    (tensor.part == StatePart::kParameter ? state.model : state.optimizer)
-        .push_back(std::move(whole));
+    const bool of_model = tensor.buffer != nullptr ? tensor.buffer->persistent
+                                                   : tensor.part == StatePart::kParameter;
+    (of_model ? state.model : state.optimizer)
+        .push_back(tensor.buffer != nullptr
+                       ? whole_buffer(trainer, *tensor.buffer)
+                       : whole_part(trainer, *tensor.parameter, tensor.part));
   }
   return state;
+}
+
+std::vector<StateTensor> model_tensors(LedTrainer& trainer, Buffers wanted) {
+  std::vector<StateTensor> tensors;
+  for (const program::Parameter& parameter : trainer.program().parameters) {
+    tensors.push_back(whole_part(trainer, parameter, StatePart::kParameter));
+  }
+  for (const program::Buffer& buffer : trainer.program().buffers) {
+    if (wanted == Buffers::kAll || buffer.persistent) {
+      tensors.push_back(whole_buffer(trainer, buffer));
+    }
+  }
+  return tensors;
 }
 
 std::vector<StateShard> shards_of(runtime::Trainer& trainer, int rank) {
@@ -142,7 +174,7 @@ runtime::TensorSource without_checkpointed(const program::Program& program,
   std::set<std::string> held;
   for (const program::Parameter& parameter : program.parameters) held.insert(parameter.name);
   for (const program::Buffer& buffer : program.buffers) {
-    if (buffer.mutated) held.insert(buffer.name);
+    if (is_saved(buffer)) held.insert(buffer.name);
   }
   return [held = std::move(held), source = std::move(source)](const std::string& name) {
     return held.count(name) != 0 ? at::Tensor() : source(name);

@@ -27,17 +27,7 @@ std::uint64_t key_of(const std::string& name, std::uint64_t seed) {
 
 InitializationRecipe parse_recipe(const std::string& json, const std::string& name) {
   const auto document = JsonDocument::parse(json, name);
-  const JsonCursor root = document->root();
-  if (root.at("schema").string() != "elixir.initialization") {
-    throw root.at("schema")
-        .error(ErrorCode::kWrongSchema, "not an initialization recipe")
-        .help("wanted schema `elixir.initialization`");
-  }
-  const std::string version = root.at("schema_version").string();
-  if (version.rfind("1.", 0) != 0) {
-    throw root.at("schema_version")
-        .error(ErrorCode::kWrongSchema, "this build reads version 1, not `{}`", version);
-  }
+  const JsonCursor root = document->root("elixir.initialization", 1);
   root.only_keys({"schema", "schema_version", "meta", "parameters"});
   InitializationRecipe recipe;
   for (const JsonCursor& entry : root.at("parameters").items()) {

@@ -4,14 +4,19 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <unordered_set>
 
+#include <c10/core/DeviceType.h>
+#include <fmt/format.h>
 #include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include "capture/record/graph/inner_blocks.h"
+#include "core/error.h"
 
 namespace elixir::capture {
 namespace {
@@ -74,6 +79,42 @@ bool counts_batches(const torch::jit::Node& node) {
          source->s(c10::attr::name) == "num_batches_tracked";
 }
 
+/// The argument `name` of the call that made `object`, where that is a constant.
+std::optional<c10::IValue> made_with(const torch::jit::Value& object, const std::string& name) {
+  const auto type = object.type()->cast<c10::ClassType>();
+  const torch::jit::Function* init = type->findMethod("__init__");
+  if (init == nullptr) return std::nullopt;
+  const std::optional<int> position = init->getSchema().argumentIndexWithName(name);
+  for (const torch::jit::Use& use : object.uses()) {
+    const bool makes = use.user->kind() == c10::prim::CallMethod && use.offset == 0 &&
+                       use.user->s(c10::attr::name) == "__init__";
+    if (!makes || !position) continue;
+    return torch::jit::toIValue(use.user->input(static_cast<std::size_t>(*position)));
+  }
+  return std::nullopt;
+}
+
+/// "cuda" or "cpu"; "" where it is not known. torch.amp.autocast is told, the older
+/// torch.cuda.amp.autocast has it in its name.
+std::string autocast_device(const torch::jit::Value& region) {
+  const auto given = made_with(region, "device_type");
+  if (given && given->isString()) return given->toStringRef();
+  const std::string name = region.type()->expect<c10::ClassType>()->name()->qualifiedName();
+  for (const char* device : {"cuda", "cpu"}) {
+    if (name.find(std::string(".") + device + ".") != std::string::npos) return device;
+  }
+  return "";
+}
+
+/// Line and file of the model's source, where the archive has them.
+std::string source_of(const torch::jit::Node& node) {
+  const torch::jit::SourceRange range = node.sourceRange();
+  const auto original = range.findSourceRangeThatGenerated();
+  const auto place = original ? original->file_line_col() : range.file_line_col();
+  if (!place) return "";
+  return fmt::format(" (line {} of {})", std::get<1>(*place), std::get<0>(*place));
+}
+
 void set_constant_input(torch::jit::Node& node, std::size_t input, const c10::IValue& value) {
   const torch::jit::WithInsertPoint before(&node);
   node.replaceInput(input, node.owningGraph()->insertConstant(value));
@@ -92,6 +133,27 @@ void set_devices(const torch::jit::Module& module, c10::Device device) {
     if (!is_device_constant(node)) return;
     if (other_than_cpu && node.s(c10::attr::value) == "cpu") return;
     node.s_(c10::attr::value, device.str());
+  });
+}
+
+void refuse_autocast(const torch::jit::Module& module, c10::Device device) {
+  for_each_node(module, [&](const torch::jit::Node& node) {
+    if (node.kind() != c10::prim::Enter) return;
+    const torch::jit::Value& region = *node.input(0);
+    const auto type = region.type()->cast<c10::ClassType>();
+    if (!type || !type->name() || type->name()->name() != "autocast") return;
+    const auto enabled = made_with(region, "enabled");
+    if (enabled && enabled->isBool() && !enabled->toBool()) return;
+    const std::string on = autocast_device(region);
+    if (!on.empty() && on != c10::DeviceTypeName(device.type(), /*lower_case=*/true)) return;
+    throw Error(ErrorCode::kUnsupportedModel,
+                "the model uses torch.autocast{}, which capture does not carry out",
+                source_of(*region.node()))
+        .help(
+            "trace the model under autocast: torch.jit.trace writes its casts into the graph, as "
+            "torch.jit.script does not")
+        .help("or write the casts yourself, as in x.to(torch.bfloat16)")
+        .help("or leave it out, and give all parameters one dtype with --precision bf16");
   });
 }
 

@@ -16,6 +16,11 @@ namespace elixir::capture {
 /// Replaces the devices that tracing wrote into graphs as constants by `device`.
 void set_devices(const torch::jit::Module& module, c10::Device device);
 
+/// Throws kUnsupportedModel for a region of torch.autocast that would act on `device`: capture runs
+/// its calls as they are written. A region that is switched off, or of another device, does nothing
+/// in PyTorch either.
+void refuse_autocast(const torch::jit::Module& module, c10::Device device);
+
 enum class TrainingMode { kTrain, kEval };
 /// Sets the training flag, and the flags that tracing wrote into dropout, batch norm and attention
 /// calls. Returns what cannot be restored (attention dropout of a model traced for evaluation).
