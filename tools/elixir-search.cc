@@ -48,6 +48,7 @@ Json answer_document(const std::string& strategy) {
   return {{"plan", nullptr},
           {"strategy", strategy},
           {"arithmetic", nullptr},
+          {"average", nullptr},
           {"recompute", nullptr},
           {"offloaded_bytes", nullptr},
           {"in_gradients_bytes", nullptr},
@@ -82,6 +83,7 @@ Json document_of(const elixir::search::Infeasible& no, const std::string& strate
 Json document_of(const elixir::search::Found& found) {
   Json document = answer_document(found.plan.strategy);
   document["arithmetic"] = name_of(elixir::plan::arithmetic_of(found.plan.edits));
+  document["average"] = elixir::plan::kAverages.name_of(elixir::plan::average_of(found.plan.edits));
   document["recompute"] = elixir::edit::name_of(found.recomputation.choice);
   document["offloaded_bytes"] = found.recomputation.offloaded_bytes;
   document["in_gradients_bytes"] = found.recomputation.in_gradients_bytes;
@@ -378,6 +380,12 @@ int main(int argc, char** argv) {
             "elementwise operators in groups; as-eager: LibTorch's operators alone, bit for "
             "bit")
         .default_text("fused-elementwise for GPUs, fused for CPUs");
+    flags.choice("--average",
+                 elixir::plan::kAverages,
+                 &request.average,
+                 "what a step of several micro-batches averages its loss over: all their labels "
+                 "that are not ignored, where the loss is a mean over labels; or micro-batches, "
+                 "which count alike");
     flags.choice("--moments",
                  elixir::plan::kMomentDTypes,
                  &request.moment_dtype,

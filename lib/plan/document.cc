@@ -224,11 +224,12 @@ Predicted read_predicted(const JsonCursor& cursor) {
   return predicted;
 }
 
-constexpr NameTable<Edit::Kind, 5> kEditKinds{{{Edit::Kind::kRecompute, "recompute"},
+constexpr NameTable<Edit::Kind, 6> kEditKinds{{{Edit::Kind::kRecompute, "recompute"},
                                                {Edit::Kind::kFuseLoss, "fuse-loss"},
                                                {Edit::Kind::kAlignProducts, "align-products"},
                                                {Edit::Kind::kFuseElementwise, "fuse-elementwise"},
-                                               {Edit::Kind::kOffload, "offload"}}};
+                                               {Edit::Kind::kOffload, "offload"},
+                                               {Edit::Kind::kAverageTokens, "average-tokens"}}};
 
 Json write_edit(const Edit& edit) {
   Json entry = {{"edit", kEditKinds.name_of(edit.kind)}};
@@ -254,6 +255,7 @@ Edit read_edit(const JsonCursor& entry) {
   switch (edit.kind) {
     case Edit::Kind::kFuseLoss:
     case Edit::Kind::kFuseElementwise:
+    case Edit::Kind::kAverageTokens:
       entry.only_keys({"edit"});
       break;
     case Edit::Kind::kRecompute:
@@ -379,11 +381,18 @@ Arithmetic arithmetic_of(const std::vector<Edit>& edits) {
   Arithmetic arithmetic = Arithmetic::kAsEager;
   for (const Edit& edit : edits) {
     if (edit.kind == Edit::Kind::kFuseElementwise) return Arithmetic::kFusedElementwise;
-    if (edit.kind != Edit::Kind::kRecompute && edit.kind != Edit::Kind::kOffload) {
+    if (edit.kind == Edit::Kind::kFuseLoss || edit.kind == Edit::Kind::kAlignProducts) {
       arithmetic = Arithmetic::kFused;
     }
   }
   return arithmetic;
+}
+
+Average average_of(const std::vector<Edit>& edits) {
+  const bool tokens = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
+    return edit.kind == Edit::Kind::kAverageTokens;
+  });
+  return tokens ? Average::kTokens : Average::kMicroBatches;
 }
 
 Json to_json(const Plan& plan) {

@@ -103,13 +103,15 @@ struct Edit {
   /// loss works on the logits in place (edit/loss/fused_loss.h). Align products: `products` are
   /// split into what tensor cores like and a small rest (edit/aligned_products.h). Fuse
   /// elementwise: norms and elementwise operators become groups (edit/fusion/fuse_elementwise.h).
-  /// Offload: `storages` wait on the host between forward and backward (edit/offload.h).
+  /// Offload: `storages` wait on the host between forward and backward (edit/offload.h). Average
+  /// tokens: micro-batches count by their labels (edit/loss/token_mean.h).
   enum class Kind : std::uint8_t {
     kRecompute,
     kFuseLoss,
     kAlignProducts,
     kFuseElementwise,
-    kOffload
+    kOffload,
+    kAverageTokens
   } kind = Kind::kRecompute;
   std::vector<program::StorageId> storages = {};   ///< ids in the program before this edit
   std::vector<program::OperatorId> products = {};  ///< ids in the program before this edit
@@ -130,6 +132,13 @@ inline constexpr NameTable<Arithmetic, 3> kArithmetics{
 }
 /// The arithmetic that the edits lead to. Recomputing and offloading change no result.
 [[nodiscard]] Arithmetic arithmetic_of(const std::vector<Edit>& edits);
+
+/// What a step averages its loss over: the labels of all its micro-batches, or its micro-batches,
+/// which count alike. The same where each has as many labels.
+enum class Average : std::uint8_t { kTokens, kMicroBatches };
+inline constexpr NameTable<Average, 2> kAverages{
+    {{Average::kTokens, "tokens"}, {Average::kMicroBatches, "micro-batches"}}};
+[[nodiscard]] Average average_of(const std::vector<Edit>& edits);
 
 /// The dtype that gradients are kept in after the ranks have added them up in fp32 and in rank
 /// order. Parameters: rounded to the parameters' dtype.

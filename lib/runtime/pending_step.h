@@ -6,6 +6,7 @@
 //
 // The trainer must outlive it. Use it on the trainer's thread.
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -17,6 +18,9 @@
 
 namespace elixir::runtime {
 
+/// The mean of the losses that have a weight, by these weights.
+[[nodiscard]] double weighted_mean(const float* losses, const double* weights, std::size_t count);
+
 class PendingStep {
  public:
   /// The outcome, shared with the trainer.
@@ -24,6 +28,9 @@ class PendingStep {
     std::int64_t number = 0;
     std::optional<StepReport> report;  ///< once the step is settled
     double own_loss = 0;               ///< with `report`, which is of all ranks
+    /// Of the micro-batches of all ranks, rank after rank; their mean is 1. 0: without labels.
+    std::vector<double> weights;
+    std::size_t first_own = 0;  ///< weight of this rank's first micro-batch
     std::exception_ptr failure;        ///< or these
     /// Waits until the step's losses are known.
     std::function<std::vector<float>()> wait_for_losses;
@@ -34,7 +41,7 @@ class PendingStep {
 
   /// From 1.
   [[nodiscard]] std::int64_t number() const { return outcome_->number; }
-  /// The mean loss over this rank's micro-batches. Waits for the forward passes alone, so it may
+  /// The loss of this rank's micro-batches, averaged as the plan says. Waits for the forward passes alone, so it may
   /// not be finite: then the step throws when it is settled. Throws what the step has thrown.
   [[nodiscard]] double loss() const;
   /// Waits until the step has ended. Throws kOutOfMemory, kDeviceFailure, kLossNotFinite or

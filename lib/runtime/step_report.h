@@ -23,6 +23,9 @@ using MicroBatches = std::vector<std::vector<at::Tensor>>;
 struct StepOptions {
   /// Time every task. On a GPU this costs some microseconds a task.
   bool time_tasks = false;
+  /// By micro-batch of this rank: what its loss is a mean over, as nll_loss divides. For a plan that
+  /// averages over labels (plan::Average); empty: micro-batches count alike.
+  std::vector<double> labels;
 };
 
 struct MemoryUse {
@@ -34,7 +37,7 @@ struct MemoryUse {
 };
 
 struct StepReport {
-  double loss = 0;                      ///< mean over micro-batches of all ranks
+  double loss = 0;                      ///< of all ranks, averaged as the plan says
   std::vector<float> micro_losses;      ///< as computed, one per micro-batch, rank after rank
   std::optional<double> gradient_norm;  ///< with clipping
   double step_ns = 0;                   ///< wall clock; this and what follows: of this rank

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -87,6 +90,19 @@ schedule::Schedule lower_checked(const replay::ProgramReplay& replay,
   return schedule;
 }
 
+/// For a plan that averages over labels: the gradient of each loss, the program's last input.
+void add_loss_gradients(MicroBatches& inputs,
+                        const program::Program& program,
+                        const plan::Plan& plan,
+                        const double* weights) {
+  if (plan::average_of(plan.edits) == plan::Average::kMicroBatches) return;
+  const program::TensorRef& gradient = program.inputs.back().tensor;
+  const auto options = at::TensorOptions().dtype(capture::scalar_type(gradient.dtype));
+  for (std::vector<at::Tensor>& tensors : inputs) {
+    tensors.push_back(at::full(gradient.sizes, *weights++, options));
+  }
+}
+
 }  // namespace
 
 /// A forward-only program that uses the training program's chunks and module buffers.
@@ -149,12 +165,18 @@ struct Trainer::State {
   /// Likewise; then the optimizer state is that of the last step, also where its moments are made
   /// late.
   void settle_state();
-  /// Several ranks: the losses of all of them, in rank order.
-  void share_losses(StepReport& report) const;
+  /// Several ranks: the losses of all of them, in rank order, and their mean by these weights.
+  void share_losses(StepReport& report, const std::vector<double>& weights) const;
+  /// What the micro-batches of all ranks count for (PendingStep::Outcome).
+  [[nodiscard]] std::vector<double> weights_of(const std::vector<double>& labels,
+                                               std::int64_t step) const;
+  [[nodiscard]] std::size_t first_own() const {
+    return static_cast<std::size_t>(plan.accumulation_steps * options.ranks.rank());
+  }
   /// Whether it is so on every rank.
   [[nodiscard]] bool agreed(bool here) const;
   /// The failure of a step whose losses, gradients or updates are not finite, once nothing runs.
-  [[nodiscard]] Error not_finite(std::int64_t step) const;
+  [[nodiscard]] Error not_finite(const PendingStep::Outcome& step) const;
 };
 
 void Trainer::State::build() {
@@ -308,7 +330,8 @@ Trainer::Trainer(capture::Captured captured,
 
 Trainer::~Trainer() = default;
 
-Error Trainer::State::not_finite(std::int64_t step) const {
+Error Trainer::State::not_finite(const PendingStep::Outcome& failed) const {
+  const std::int64_t step = failed.number;
   if (plan.world > 1) {  // the ranks would have to look at their parts together
     return Error(ErrorCode::kNotFinite,
                  "a loss, a gradient or an update of step {} is not finite on one of {} ranks",
@@ -318,7 +341,7 @@ Error Trainer::State::not_finite(std::int64_t step) const {
   }
   const std::vector<float> losses = executor->losses();
   for (std::size_t m = 0; m < losses.size(); ++m) {
-    if (std::isfinite(losses[m])) continue;
+    if (std::isfinite(losses[m]) || failed.weights[first_own() + m] == 0) continue;
     return Error(ErrorCode::kLossNotFinite, "the loss of step {} is {}", step, losses[m])
         .help("lower the learning rate, clip gradients (--clip-norm), or check the data")
         .note(fmt::format("micro-batch {} of {}", m, losses.size()));
@@ -337,17 +360,44 @@ Error Trainer::State::not_finite(std::int64_t step) const {
                            .gradients_kept = std::move(kept)});
 }
 
-void Trainer::State::share_losses(StepReport& report) const {
-  if (plan.world == 1) return;
+std::vector<double> Trainer::State::weights_of(const std::vector<double>& labels,
+                                               std::int64_t step) const {
+  const auto own = static_cast<std::size_t>(plan.accumulation_steps);
+  const std::size_t all = own * static_cast<std::size_t>(plan.world);
+  if (labels.empty() || plan::average_of(plan.edits) == plan::Average::kMicroBatches) {
+    return std::vector<double>(all, 1.0);
+  }
+  require(labels.size() == own, "labels are counted by micro-batch");
+  std::vector<double> weights = labels;
+  if (plan.world > 1) {
+    weights.resize(all);
+    options.ranks.control->all_gather(
+        weights.data(), labels.data(), static_cast<std::int64_t>(own * sizeof(double)));
+  }
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (!(sum > 0)) {
+    throw Error(ErrorCode::kLossNotFinite, "the loss of step {} is nan: it has no labels", step)
+        .help("leave rows without labels out of the data, or take more rows a step");
+  }
+  // Equal numbers of labels give exactly 1.
+  for (double& weight : weights) weight = static_cast<double>(all) * weight / sum;
+  return weights;
+}
+
+void Trainer::State::share_losses(StepReport& report, const std::vector<double>& weights) const {
+  if (plan.world == 1) {
+    report.loss =
+        weighted_mean(report.micro_losses.data(), weights.data(), report.micro_losses.size());
+    return;
+  }
   std::vector<float> all(report.micro_losses.size() * static_cast<std::size_t>(plan.world));
   options.ranks.control->all_gather(
       all.data(),
       report.micro_losses.data(),
       static_cast<std::int64_t>(report.micro_losses.size() * sizeof(float)));
   report.micro_losses = std::move(all);
-  report.loss = 0;
-  for (const float loss : report.micro_losses) report.loss += loss;
-  report.loss /= static_cast<double>(report.micro_losses.size());
+  report.loss =
+      weighted_mean(report.micro_losses.data(), weights.data(), report.micro_losses.size());
 }
 
 bool Trainer::State::agreed(bool here) const {
@@ -360,14 +410,18 @@ void Trainer::State::settle() {
   try {
     StepReport report = executor->finish();
     parameters->use_gradients_of(step->number);
-    step->own_loss = report.loss;
-    share_losses(report);
-    const bool finite_losses = std::all_of(report.micro_losses.begin(),
-                                           report.micro_losses.end(),
-                                           [](float loss) { return std::isfinite(loss); });
+    step->own_loss = weighted_mean(report.micro_losses.data(),
+                                   step->weights.data() + step->first_own,
+                                   report.micro_losses.size());
+    share_losses(report, step->weights);
+    // Each micro-batch that counts: an infinite one and its opposite would cancel out in the mean.
+    bool finite_losses = true;
+    for (std::size_t m = 0; m < report.micro_losses.size(); ++m) {
+      finite_losses &= step->weights[m] == 0 || std::isfinite(report.micro_losses[m]);
+    }
     if (!agreed(finite_losses && optimizer.finite())) {
       executor->abandon();  // the next step may be under way
-      throw not_finite(step->number);
+      throw not_finite(*step);
     }
     report.gradient_norm = optimizer.gradient_norm();
     steps_done = step->number;
@@ -400,8 +454,11 @@ PendingStep Trainer::State::start_step(const MicroBatches& batch,
   outcome->number = steps_done + (under_way ? 2 : 1);
   outcome->wait_for_losses = [this] { return wait_for_losses(); };
   outcome->settle = [this] { settle(); };
-  MicroBatches inputs =
-      executor->conforming_inputs(batch);  // a refusal leaves the step before alone
+  outcome->first_own = first_own();
+  outcome->weights = weights_of(step_options.labels, outcome->number);
+  MicroBatches inputs = batch;
+  add_loss_gradients(inputs, program(), plan, outcome->weights.data() + first_own());
+  inputs = executor->conforming_inputs(inputs);  // a refusal leaves the step before alone
   try {
     executor->issue(std::move(inputs), options.seed, outcome->number, step_options, [&] {
       settle();
@@ -434,7 +491,9 @@ double Trainer::evaluate(const capture::Captured& evaluation,
   program.executor->issue(
       program.executor->conforming_inputs({inputs}), state_->options.seed, 0, {}, [] {});
   StepReport report = program.executor->finish();
-  state_->share_losses(report);
+  const std::vector<double> alike(
+      report.micro_losses.size() * static_cast<std::size_t>(state_->plan.world), 1.0);
+  state_->share_losses(report, alike);
   return report.loss;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "edit/aligned_products.h"
 #include "edit/fusion/fuse_elementwise.h"
 #include "edit/loss/fused_loss.h"
+#include "edit/loss/token_mean.h"
 #include "edit/offload.h"
 #include "edit/recompute.h"
 
@@ -82,6 +84,17 @@ program::Program offloaded(const program::Program& program,
   return edit::offload(program, edit.storages, edit.window_bytes);
 }
 
+program::Program averaged(program::Program program, std::size_t position) {
+  std::optional<program::Program> edited = edit::take_loss_gradient(std::move(program));
+  if (!edited) {
+    throw Error(ErrorCode::kInconsistentPlan,
+                "edit {} averages over labels, but the program's loss is no mean over labels",
+                position)
+        .help(kSearchAgain);
+  }
+  return *std::move(edited);
+}
+
 }  // namespace
 
 program::Program apply_edits(program::Program program, const std::vector<plan::Edit>& edits) {
@@ -101,6 +114,9 @@ program::Program apply_edits(program::Program program, const std::vector<plan::E
         break;
       case plan::Edit::Kind::kOffload:
         program = offloaded(program, edits[i], i);
+        break;
+      case plan::Edit::Kind::kAverageTokens:
+        program = averaged(std::move(program), i);
         break;
     }
   }

@@ -51,13 +51,21 @@ bool would_do(const EditedProgram& start,
   return std::holds_alternative<Found>(search_activations(start, hardware, request));
 }
 
+/// With one micro-batch a step both averages are the same.
+plan::Average average_of(const Request& request) {
+  return request.accumulation_steps * request.gpus > 1 ? request.average
+                                                       : plan::Average::kMicroBatches;
+}
+
 /// A plan exists with the other arithmetic.
 bool fused_would_do(const program::Program& captured,
                     const hardware::HardwareProfile& hardware,
                     const Request& request) {
   std::vector<std::string> losses_kept;
-  const EditedProgram start = with_arithmetic(captured, plan::Arithmetic::kFused, losses_kept);
-  return !start.edits.edits.empty() && would_do(start, hardware, request);
+  const EditedProgram start =
+      with_arithmetic(captured, plan::Arithmetic::kFused, average_of(request), losses_kept);
+  const bool fuses = plan::arithmetic_of(start.edits.edits) == plan::Arithmetic::kFused;
+  return fuses && would_do(start, hardware, request);
 }
 
 }  // namespace
@@ -73,7 +81,8 @@ Outcome search(const program::Program& program,
   std::vector<std::string> losses_kept;
   const plan::Arithmetic arithmetic =
       request.arithmetic.value_or(default_arithmetic(program.target.kind));
-  const EditedProgram start = with_arithmetic(program, arithmetic, losses_kept);
+  const EditedProgram start =
+      with_arithmetic(program, arithmetic, average_of(request), losses_kept);
   Outcome outcome = search_activations(start, hardware, request);
   if (auto* found = std::get_if<Found>(&outcome)) found->losses_kept = losses_kept;
   auto* no = std::get_if<Infeasible>(&outcome);

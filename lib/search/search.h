@@ -70,6 +70,9 @@ struct Request {
   std::optional<edit::Offload> offload;
   /// nullopt: that of the program's target (default_arithmetic()).
   std::optional<plan::Arithmetic> arithmetic;
+  /// Takes effect where a step has several micro-batches and its loss is a mean over labels
+  /// (edit/loss/token_mean.h).
+  plan::Average average = plan::Average::kTokens;
   /// Called when each search begins, with the part that has begun before, from 0 to 1, and what is
   /// searched. Calls come one after another, from any thread.
   std::function<void(double, const std::string&)> on_progress;

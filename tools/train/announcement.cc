@@ -39,6 +39,8 @@ std::string model_and_plan(const TrainOptions& options, const train::RunInputs& 
                       format_bytes(plan.cache.block_bytes));
   const std::string fusion = report::fusion_of(plan);
   if (!fusion.empty()) text += fmt::format("arithmetic fused: {}\n", fusion);
+  const std::string average = report::average_of_plan(plan);
+  if (!average.empty()) text += fmt::format("average    {}\n", average);
   std::size_t made_again = 0;
   for (const plan::Edit& edit : plan.edits) made_again += edit.storages.size();
   if (made_again > 0) {

@@ -129,6 +129,11 @@ std::string arithmetic_text(const Plan& plan) {
   return fusion.empty() ? "" : fmt::format("arithmetic fused: {}\n", fusion);
 }
 
+std::string average_text(const Plan& plan) {
+  const std::string average = average_of_plan(plan);
+  return average.empty() ? "" : fmt::format("average    {}\n", average);
+}
+
 /// Empty where every activation is kept.
 std::string recomputation_text(const search::Recomputation& recomputation) {
   if (recomputation.choice == edit::Recompute::kNone) return "";
@@ -309,6 +314,13 @@ std::optional<StepWork> work_of_micro_batch(const program::Program& program) {
   return StepWork{program.inputs.front().tensor.sizes.front(), "samples"};
 }
 
+std::string average_of_plan(const plan::Plan& plan) {
+  if (plan.accumulation_steps * plan.world == 1) return "";
+  return plan::average_of(plan.edits) == plan::Average::kTokens
+             ? "a step's loss is a mean over the labels of all its micro-batches"
+             : "a step's loss is a mean over its micro-batches, which count alike";
+}
+
 std::string fusion_of(const plan::Plan& plan) {
   std::vector<std::string> parts;
   for (const plan::Edit& edit : plan.edits) {
@@ -387,7 +399,7 @@ std::string search_screen(const search::Found& found,
                                  format_bytes(plan.budgets.gpu_memory_bytes),
                                  device_word(plan));
   text += layout_text(plan) + disagreement(found, profile) + memory_table(found);
-  text += arithmetic_text(plan) + recomputation_text(found.recomputation) + clipping_text(plan) +
+  text += arithmetic_text(plan) + average_text(plan) + recomputation_text(found.recomputation) + clipping_text(plan) +
           offload_text(found.recomputation) + time_text(plan, found.collectives);
   text += fmt::format("searched {} candidate{} in {:.1f} s\n",
                       format_count(found.candidates),

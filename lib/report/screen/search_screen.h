@@ -30,6 +30,8 @@ struct StepWork {
 
 /// "the loss makes no fp32 copy of its logits; products aligned: 3"; empty for arithmetic as-eager.
 [[nodiscard]] std::string fusion_of(const plan::Plan& plan);
+/// What a step averages its loss over; empty with one micro-batch.
+[[nodiscard]] std::string average_of_plan(const plan::Plan& plan);
 
 /// The plan with its memory, its time and the other candidates. `profile` must be the one that was
 /// searched for. If the plan moves chunks although the whole process would fit on the GPU, the

@@ -230,8 +230,6 @@ StepReport Executor::finish() {
     if (under_way_.front().timed) report.tasks = std::move(times.tasks);
   });
   report.micro_losses = losses();
-  for (const float loss : report.micro_losses) report.loss += loss;
-  report.loss /= static_cast<double>(report.micro_losses.size());
   const StepUnderWay& step = under_way_.front();
   if (step.timed) {
     auto& busy_ns = report.busy_ns.emplace();

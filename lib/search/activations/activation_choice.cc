@@ -3,11 +3,13 @@
 #include "search/activations/activation_choice.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "edit/loss/token_mean.h"
 #include "edit/offload.h"
 #include "schedule/edited_program.h"
 
@@ -32,15 +34,24 @@ ActivationChoice choice_of(const program::Program& program, edit::Recompute name
 
 EditedProgram with_arithmetic(const program::Program& captured,
                               plan::Arithmetic arithmetic,
+                              plan::Average average,
                               std::vector<std::string>& losses_kept) {
-  Edits edits{.fingerprint = program::fingerprint(captured), .edits = {}};
-  if (arithmetic == plan::Arithmetic::kAsEager) {
-    return {.edits = std::move(edits), .program = captured};
+  EditedProgram start{.edits = {.fingerprint = program::fingerprint(captured), .edits = {}},
+                      .program = captured};
+  if (average == plan::Average::kTokens) {
+    if (auto averaged = edit::take_loss_gradient(captured)) {
+      start.program = *std::move(averaged);
+      start.edits.edits.push_back({.kind = plan::Edit::Kind::kAverageTokens});
+    }
   }
-  schedule::FusedArithmetic fused = schedule::with_fused_arithmetic(captured, arithmetic);
+  if (arithmetic == plan::Arithmetic::kAsEager) return start;
+  schedule::FusedArithmetic fused = schedule::with_fused_arithmetic(start.program, arithmetic);
   losses_kept = std::move(fused.losses_kept);
-  edits.edits = std::move(fused.edits);
-  return {.edits = std::move(edits), .program = std::move(fused.program)};
+  start.edits.edits.insert(start.edits.edits.end(),
+                           std::make_move_iterator(fused.edits.begin()),
+                           std::make_move_iterator(fused.edits.end()));
+  start.program = std::move(fused.program);
+  return start;
 }
 
 EditedProgram with_choice(const EditedProgram& before, const ActivationChoice& choice) {

@@ -36,10 +36,11 @@ struct EditedProgram {
   std::int64_t kept_bytes = 0;  ///< of activations, on the device or the host
 };
 
-/// The program before anything is chosen: the captured one, fused where `arithmetic` asks for that.
-/// Sets `losses_kept` to why losses were not fused, one sentence each.
+/// The program before anything is chosen: the captured one, with the gradient of its loss as an
+/// input where a step averages over labels, fused where `arithmetic` asks for that. Sets `losses_kept` to why losses were not fused, one sentence each.
 [[nodiscard]] EditedProgram with_arithmetic(const program::Program& captured,
                                             plan::Arithmetic arithmetic,
+                                            plan::Average average,
                                             std::vector<std::string>& losses_kept);
 /// The program for a choice. Sets `kept_bytes`.
 [[nodiscard]] EditedProgram with_choice(const EditedProgram& before,

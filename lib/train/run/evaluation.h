@@ -11,7 +11,8 @@
 
 namespace elixir::train {
 
-/// Mean over at most `most_batches` batches, spread over the data; nullopt when interrupted.
+/// Mean over the labels of at most `most_batches` batches, spread over the data; over the batches
+/// where the loss is no mean over labels. nullopt when interrupted.
 [[nodiscard]] std::optional<double> evaluate(LedTrainer& trainer,
                                              const HeldOut& held_out,
                                              std::int64_t most_batches);

@@ -11,6 +11,7 @@
 #include "train/run/ranks/rank_checkpoints.h"
 #include "train/run/ranks/rank_commands.h"
 #include "train/run/ranks/rank_times.h"
+#include "train/run/step_labels.h"
 #include "train/run/training_state.h"
 
 namespace elixir::train {
@@ -45,11 +46,14 @@ class Follower {
 
   void make(const RankCommand& command) {
     switch (command.call) {
-      case RankCall::kStep:
-        steps_.push_back(trainer_->step(batch_of_step(inputs_, options_, command.number),
-                                        command.value,
-                                        {.time_tasks = command.flag}));
+      case RankCall::kStep: {
+        const runtime::MicroBatches batch = batch_of_step(inputs_, options_, command.number);
+        steps_.push_back(trainer_->step(
+            batch,
+            command.value,
+            {.time_tasks = command.flag, .labels = labels_.of(batch, inputs_, *trainer_)}));
         return;
+      }
       case RankCall::kWait:
         return wait(command.number);
       case RankCall::kState:
@@ -104,6 +108,7 @@ class Follower {
   std::optional<JoinedRun>& joined_;
   runtime::Communicator& control_;
   std::optional<runtime::Trainer> trainer_;
+  StepLabels labels_;
   std::deque<runtime::PendingStep> steps_;  ///< not yet waited for
   TimedStep times_;                         ///< the newest
 };

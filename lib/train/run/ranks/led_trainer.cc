@@ -36,11 +36,12 @@ void LedTrainer::tell(const RankCommand& command) {
 runtime::PendingStep LedTrainer::step(std::int64_t number,
                                       const runtime::MicroBatches& batch,
                                       double learning_rate,
-                                      const runtime::StepOptions& options) {
+                                      runtime::StepOptions options) {
   tell({.call = RankCall::kStep,
         .number = number,
         .value = learning_rate,
         .flag = options.time_tasks});
+  options.labels = labels_.of(batch, inputs_, *trainer_);
   return trainer_->step(batch, learning_rate, options);
 }
 
@@ -59,10 +60,18 @@ void LedTrainer::prepare_evaluation() {
   trainer_->prepare_evaluation(inputs_.held_out->program);
 }
 
-double LedTrainer::evaluate(std::int64_t batch, std::int64_t batches) {
+LedTrainer::BatchLoss LedTrainer::evaluate(std::int64_t batch, std::int64_t batches) {
   tell({.call = RankCall::kEvaluate, .number = batch, .of = batches});
   const HeldOut& held_out = *inputs_.held_out;
-  return trainer_->evaluate(held_out.program, held_out.data->evaluation(batch, batches));
+  const BatchInputs tensors = held_out.data->evaluation(batch, batches);
+  if (!held_out_labels_) {
+    held_out_labels_ = LabelCount::of(
+        held_out.program, [&](const std::string& name) { return trainer_->buffer(name); });
+  }
+  BatchLoss result;
+  result.loss = trainer_->evaluate(held_out.program, tensors);
+  if (held_out_labels_) result.labels = held_out_labels_->count(tensors);
+  return result;
 }
 
 at::Tensor LedTrainer::state(const std::string& parameter, StatePart part) {

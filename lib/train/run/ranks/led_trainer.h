@@ -17,6 +17,7 @@
 #include "train/run/ranks/rank_times.h"
 #include "train/run/run_directory.h"
 #include "train/run/run_setup.h"
+#include "train/run/step_labels.h"
 
 namespace elixir::train {
 
@@ -37,13 +38,17 @@ class LedTrainer {
   [[nodiscard]] runtime::PendingStep step(std::int64_t number,
                                           const runtime::MicroBatches& batch,
                                           double learning_rate,
-                                          const runtime::StepOptions& options);
+                                          runtime::StepOptions options);
   [[nodiscard]] runtime::StepReport report(const runtime::PendingStep& step);
   /// Of all ranks. `own` is this rank's.
   [[nodiscard]] std::vector<TimedStep> gather_times(const TimedStep& own);
-  /// The loss of a batch of the held-out data, the same on every rank.
+  /// The loss of a batch of the held-out data, the same on every rank, and what it is a mean over:
+  /// labels, or 1.
+  struct BatchLoss {
+    double loss = 0, labels = 1;
+  };
   void prepare_evaluation();
-  [[nodiscard]] double evaluate(std::int64_t batch, std::int64_t batches);
+  [[nodiscard]] BatchLoss evaluate(std::int64_t batch, std::int64_t batches);
 
   [[nodiscard]] at::Tensor state(const std::string& parameter, runtime::StatePart part);
   [[nodiscard]] at::Tensor buffer(const std::string& name) { return trainer_->buffer(name); }
@@ -69,6 +74,8 @@ class LedTrainer {
   runtime::Ranks ranks_;
   int exceptions_ = std::uncaught_exceptions();
   std::optional<runtime::Trainer> trainer_;
+  StepLabels labels_;
+  std::optional<LabelCount> held_out_labels_;
 };
 
 }  // namespace elixir::train
