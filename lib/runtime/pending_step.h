@@ -30,8 +30,8 @@ class PendingStep {
     double own_loss = 0;               ///< with `report`, which is of all ranks
     /// Of the micro-batches of all ranks, rank after rank; their mean is 1. 0: without labels.
     std::vector<double> weights;
-    std::size_t first_own = 0;  ///< weight of this rank's first micro-batch
-    std::exception_ptr failure;        ///< or these
+    std::size_t first_own = 0;   ///< weight of this rank's first micro-batch
+    std::exception_ptr failure;  ///< or these
     /// Waits until the step's losses are known.
     std::function<std::vector<float>()> wait_for_losses;
     /// Waits until the step has ended, and sets `report` or `failure`.
@@ -41,8 +41,9 @@ class PendingStep {
 
   /// From 1.
   [[nodiscard]] std::int64_t number() const { return outcome_->number; }
-  /// The loss of this rank's micro-batches, averaged as the plan says. Waits for the forward passes alone, so it may
-  /// not be finite: then the step throws when it is settled. Throws what the step has thrown.
+  /// The loss of this rank's micro-batches, averaged as the plan says. Waits for the forward passes
+  /// alone, so it may not be finite: then the step throws when it is settled. Throws what the step
+  /// has thrown.
   [[nodiscard]] double loss() const;
   /// Waits until the step has ended. Throws kOutOfMemory, kDeviceFailure, kLossNotFinite or
   /// kNotFinite (a gradient or an update): then the step is not counted, but some updates may have

@@ -23,8 +23,8 @@ using MicroBatches = std::vector<std::vector<at::Tensor>>;
 struct StepOptions {
   /// Time every task. On a GPU this costs some microseconds a task.
   bool time_tasks = false;
-  /// By micro-batch of this rank: what its loss is a mean over, as nll_loss divides. For a plan that
-  /// averages over labels (plan::Average); empty: micro-batches count alike.
+  /// By micro-batch of this rank: what its loss is a mean over, as nll_loss divides. For a plan
+  /// that averages over labels (plan::Average); empty: micro-batches count alike.
   std::vector<double> labels;
 };
 

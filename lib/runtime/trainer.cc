@@ -263,13 +263,12 @@ at::Tensor Trainer::State::buffer(const program::Buffer& buffer) const {
   const at::Tensor value = read_buffer(*device, executor->storage_of(buffer), buffer);
   if (!buffer.mutated || infinite_buffers.count(buffer.name) != 0) return value;
   if (const std::int64_t bad = not_finite_elements(value); bad > 0) {
-    throw Error(ErrorCode::kNotFinite,
-                "buffer `{}` is not finite after step {}",
-                buffer.name,
-                steps_done)
+    throw Error(
+        ErrorCode::kNotFinite, "buffer `{}` is not finite after step {}", buffer.name, steps_done)
         .note(fmt::format("{} of its {} elements", format_count(bad), format_count(value.numel())))
-        .help("look for a division at 0 in what forward writes to it; lower the learning rate "
-              "(--lr)");
+        .help(
+            "look for a division at 0 in what forward writes to it; lower the learning rate "
+            "(--lr)");
   }
   return value;
 }

@@ -118,8 +118,8 @@ class ReferenceTest(TrainTest):
             **({"input": [word for word in profile if ":" in word]} if script else {}),
         }
 
-    def by_torch(self, model, samples, steps=3, loss_of=lambda output: output):
-        """Losses of plain training; it changes the model."""
+    def by_torch(self, model, samples, steps=3, loss_of=lambda output: output, rows_per_step=None):
+        """Losses of plain training, a step's rows as one batch; it changes the model."""
         import torch
 
         torch.set_num_threads(1)
@@ -132,7 +132,10 @@ class ReferenceTest(TrainTest):
         losses = []
         for step in range(1, steps + 1):
             count = len(next(iter(samples.values())))
-            rows = [(seed_of(self.SEED, step, row) * count) >> 64 for row in range(self.ROWS)]
+            rows = [
+                (seed_of(self.SEED, step, row) * count) >> 64
+                for row in range(rows_per_step or self.ROWS)
+            ]
             torch.manual_seed(seed_of(self.SEED, step, 0))
             optimizer.zero_grad(set_to_none=True)
             loss = loss_of(model(*(x[rows] for x in samples.values())))

@@ -5,7 +5,7 @@
 import json
 import unittest
 
-from reference import ReferenceTest
+from reference import ReferenceTest, seed_of, state_of
 from training import tool
 
 
@@ -646,6 +646,115 @@ class State(ReferenceTest):
                                                  "checkpoints").glob("step-*")],
                          ["step-0000000002"])
         self.assertIn("4 of its 4 elements", result.err)
+
+
+class Average(ReferenceTest):
+    """Micro-batches and ranks count by their labels: a step is that of one large batch."""
+
+    ROWS = 1
+
+    def classifier(self, weighted):
+        import torch
+
+        class Classifier(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embed = torch.nn.Embedding(12, 8)
+                self.head = torch.nn.Linear(8, 12)
+                weight = torch.rand(12) + 0.5 if weighted else None
+                self.loss = torch.nn.CrossEntropyLoss(weight=weight)
+
+            def forward(self, ids, labels):
+                logits = self.head(torch.tanh(self.embed(ids)))[:, :-1]
+                return self.loss(logits.flatten(0, 1), labels[:, 1:].flatten())
+
+        torch.manual_seed(3)
+        return Classifier()
+
+    def samples(self):
+        """Two rows of five have no label; the others up to ten."""
+        import torch
+
+        torch.manual_seed(5)
+        labels = torch.randint(0, 12, (20, 11))
+        for row in range(len(labels)):
+            labels[row, (1 if row % 5 < 2 else 2 + row % 9) :] = -100
+        return {"ids": torch.randint(0, 12, (20, 11)), "labels": labels}
+
+    def plan(self, name, micro_batches, ranks, *flags):
+        tool("ELIXIR_SEARCH", "--profile", f"{name}.profile.json", "--hardware",
+             self.shared / "hardware.json", "--gpu-memory", "1GiB", "--host-memory", "4GiB",
+             "--gpus", ranks, "--accumulation-steps", micro_batches, *flags, "-o",
+             f"{micro_batches}-{ranks}.json", "--force", cwd=self.directory)
+        return self.directory / f"{micro_batches}-{ranks}.json"
+
+    def test_a_step_is_that_of_one_large_batch(self):
+        import copy
+
+        import torch
+        from safetensors.torch import load_file
+
+        samples = self.samples()
+        for weighted in (False, True):
+            model = self.classifier(weighted)
+            name = f"weighted-{weighted}"
+            flags = self.saved(name, copy.deepcopy(model), samples)
+            for micro_batches in (2, 3, 4):
+                for ranks in (1, 2, 3):
+                    arithmetic = "fused" if (micro_batches + ranks) % 2 else "as-eager"
+                    flags["plan"] = self.plan(name, micro_batches, ranks, "--arithmetic",
+                                              arithmetic)
+                    flags["output"] = f"{name}-{micro_batches}-{ranks}"
+                    with self.subTest(weighted=weighted, micro_batches=micro_batches, ranks=ranks):
+                        result = self.succeeds(*self.flags(**flags), "--export",
+                                               f"{flags['output']}.safetensors")
+                        self.assertIn("mean over the labels of all its micro-batches", result.err)
+                        whole = copy.deepcopy(model)
+                        expected = self.by_torch(whole, samples,
+                                                 rows_per_step=micro_batches * ranks)
+                        for line, loss in zip(self.metrics(flags["output"]), expected):
+                            self.assertAlmostEqual(line["loss"], loss, delta=2e-6 * abs(loss))
+                        got = load_file(str(self.directory / f"{flags['output']}.safetensors"))
+                        for key, value in state_of(whole).items():
+                            torch.testing.assert_close(got[key], value, rtol=1e-5, atol=1e-5)
+
+    def test_micro_batches_may_count_alike(self):
+        import torch
+
+        model, samples = self.classifier(False), self.samples()
+        samples["labels"][samples["labels"][:, 1] == -100, 1] = 3  # each row has a label
+        flags = self.saved("alike", model, samples)
+        flags["plan"] = self.plan("alike", 2, 1, "--average", "micro-batches")
+        result = self.succeeds(*self.flags(**flags))
+        self.assertIn("mean over its micro-batches, which count alike", result.err)
+        with torch.no_grad():
+            rows = [(seed_of(self.SEED, 1, row) * 20) >> 64 for row in range(2)]
+            losses = [model(*(x[[row]] for x in samples.values())) for row in rows]
+        self.assertAlmostEqual(self.metrics("alike-run")[0]["loss"], float(sum(losses)) / 2, 6)
+
+    def test_a_step_without_labels_ends_the_run(self):
+        model, samples = self.classifier(False), self.samples()
+        samples["labels"][:] = -100
+        flags = self.saved("none", model, samples)
+        flags["plan"] = self.plan("none", 2, 1)
+        result = self.run_tool(*self.flags(**flags))
+        self.assertEqual(result.code, 4, result.err)
+        self.assertIn("error[EX0704]: the loss of step 1 is nan", result.err)
+
+    def test_held_out_losses_are_means_over_labels(self):
+        import torch
+        from safetensors.torch import save_file
+
+        model, samples = self.classifier(False), self.samples()
+        save_file(samples, str(self.directory / "held-out.safetensors"))
+        labelled = {key: value[[2, 3, 4]] for key, value in samples.items()}
+        flags = self.saved("held", model, labelled)
+        flags["lr"] = 1e-30
+        result = self.succeeds(*self.flags(**flags, eval_data="held-out.safetensors",
+                                           eval_batches=20))
+        with torch.no_grad():
+            loss = float(model(*samples.values()))
+        self.assertIn(f"held-out loss {loss:.4f}", result.out + result.err)
 
 
 class Regions(ReferenceTest):

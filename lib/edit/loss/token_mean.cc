@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "edit/dataflow.h"
 #include "program/arguments/arguments.h"
@@ -26,19 +27,65 @@ using program::TensorRef;
 /// Calls that move, compare and replace labels: they take no time on the host, and draw nothing.
 bool is_of_labels(const Operator& op) {
   constexpr std::string_view kNamespace = "aten::";
-  static const std::set<std::string_view> kNames{
-      "_to_copy",     "_unsafe_view", "add",          "arange",      "argmax",
-      "bitwise_and",  "bitwise_not",  "bitwise_or",   "cat",         "clamp",
-      "clamp_max",    "clamp_min",    "clone",        "constant_pad_nd", "copy_",
-      "empty",        "empty_like",   "eq",           "fill",        "fill_",
-      "flip",         "full",         "full_like",    "gather",      "ge",
-      "gt",           "index_select", "le",           "logical_and", "logical_not",
-      "logical_or",   "lt",           "masked_fill",  "masked_fill_", "maximum",
-      "minimum",      "mul",          "ne",           "neg",         "new_empty",
-      "new_full",     "new_ones",     "new_zeros",    "ones",        "ones_like",
-      "remainder",    "roll",         "rsub",         "scalar_tensor", "stack",
-      "sub",          "where",        "zero_",        "zeros",       "zeros_like",
-      "new_empty_strided", "empty_strided", "lift_fresh", "lift_fresh_copy"};
+  static const std::set<std::string_view> kNames{"_to_copy",
+                                                 "_unsafe_view",
+                                                 "add",
+                                                 "arange",
+                                                 "argmax",
+                                                 "bitwise_and",
+                                                 "bitwise_not",
+                                                 "bitwise_or",
+                                                 "cat",
+                                                 "clamp",
+                                                 "clamp_max",
+                                                 "clamp_min",
+                                                 "clone",
+                                                 "constant_pad_nd",
+                                                 "copy_",
+                                                 "empty",
+                                                 "empty_like",
+                                                 "eq",
+                                                 "fill",
+                                                 "fill_",
+                                                 "flip",
+                                                 "full",
+                                                 "full_like",
+                                                 "gather",
+                                                 "ge",
+                                                 "gt",
+                                                 "index_select",
+                                                 "le",
+                                                 "logical_and",
+                                                 "logical_not",
+                                                 "logical_or",
+                                                 "lt",
+                                                 "masked_fill",
+                                                 "masked_fill_",
+                                                 "maximum",
+                                                 "minimum",
+                                                 "mul",
+                                                 "ne",
+                                                 "neg",
+                                                 "new_empty",
+                                                 "new_full",
+                                                 "new_ones",
+                                                 "new_zeros",
+                                                 "ones",
+                                                 "ones_like",
+                                                 "remainder",
+                                                 "roll",
+                                                 "rsub",
+                                                 "scalar_tensor",
+                                                 "stack",
+                                                 "sub",
+                                                 "where",
+                                                 "zero_",
+                                                 "zeros",
+                                                 "zeros_like",
+                                                 "new_empty_strided",
+                                                 "empty_strided",
+                                                 "lift_fresh",
+                                                 "lift_fresh_copy"};
   const std::string_view name = op.name;
   return op.phase == Phase::kForward && name.rfind(kNamespace, 0) == 0 &&
          kNames.count(name.substr(kNamespace.size())) != 0;
@@ -93,7 +140,8 @@ const Operator* seed_of(const Program& program, const program::Lifetimes& lifeti
         return op.phase == Phase::kBackward && lifetimes.executed[static_cast<std::size_t>(op.id)];
       });
   if (first == program.operators.end() || first->name != "aten::ones_like") return nullptr;
-  const TensorRef* of = Arguments(*first).tensor("self");
+  const TensorRef* of =
+      first->arguments.empty() ? nullptr : std::get_if<TensorRef>(&first->arguments.front());
   const TensorRef* made = result_of(*first);
   const bool fits = of != nullptr && of->storage == program.loss.storage && made != nullptr &&
                     made->offset == 0 && made->numel() == 1;

@@ -399,8 +399,9 @@ std::string search_screen(const search::Found& found,
                                  format_bytes(plan.budgets.gpu_memory_bytes),
                                  device_word(plan));
   text += layout_text(plan) + disagreement(found, profile) + memory_table(found);
-  text += arithmetic_text(plan) + average_text(plan) + recomputation_text(found.recomputation) + clipping_text(plan) +
-          offload_text(found.recomputation) + time_text(plan, found.collectives);
+  text += arithmetic_text(plan) + average_text(plan) + recomputation_text(found.recomputation) +
+          clipping_text(plan) + offload_text(found.recomputation) +
+          time_text(plan, found.collectives);
   text += fmt::format("searched {} candidate{} in {:.1f} s\n",
                       format_count(found.candidates),
                       found.candidates == 1 ? "" : "s",

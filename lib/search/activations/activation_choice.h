@@ -37,7 +37,8 @@ struct EditedProgram {
 };
 
 /// The program before anything is chosen: the captured one, with the gradient of its loss as an
-/// input where a step averages over labels, fused where `arithmetic` asks for that. Sets `losses_kept` to why losses were not fused, one sentence each.
+/// input where a step averages over labels, fused where `arithmetic` asks for that. Sets
+/// `losses_kept` to why losses were not fused, one sentence each.
 [[nodiscard]] EditedProgram with_arithmetic(const program::Program& captured,
                                             plan::Arithmetic arithmetic,
                                             plan::Average average,

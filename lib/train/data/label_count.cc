@@ -52,10 +52,10 @@ double LabelCount::count(const std::vector<at::Tensor>& inputs) {
   storages_ = known_;
   for (std::size_t i = 0; i < labels_.inputs.size(); ++i) {
     const program::TensorRef& wanted = labels_.inputs[i].tensor;
-    const at::Tensor copy = at::empty_strided(
-        wanted.sizes,
-        wanted.strides,
-        at::TensorOptions().dtype(capture::scalar_type(wanted.dtype)));
+    const at::Tensor copy =
+        at::empty_strided(wanted.sizes,
+                          wanted.strides,
+                          at::TensorOptions().dtype(capture::scalar_type(wanted.dtype)));
     copy.copy_(inputs.at(i));
     storages_[static_cast<std::size_t>(wanted.storage)] = copy.storage();
   }

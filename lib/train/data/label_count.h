@@ -35,7 +35,7 @@ class LabelCount {
 
   program::Program labels_;  ///< makes target and weights
   std::vector<replay::ReplayCall> calls_;
-  replay::StorageTable known_;    ///< constants and buffers
+  replay::StorageTable known_;     ///< constants and buffers
   replay::StorageTable storages_;  ///< of the micro-batch that is counted
   program::TensorRef target_;
   std::optional<program::TensorRef> weights_;
