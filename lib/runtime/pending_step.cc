@@ -11,7 +11,7 @@ double weighted_mean(const float* losses, const double* weights, std::size_t cou
     sum += weights[i] * losses[i];
     all += weights[i];
   }
-  return sum / all;
+  return all == 0 ? 0 : sum / all;
 }
 
 double PendingStep::loss() const {

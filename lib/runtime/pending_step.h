@@ -18,7 +18,7 @@
 
 namespace elixir::runtime {
 
-/// The mean of the losses that have a weight, by these weights.
+/// The mean of the losses that have a weight, by these weights; 0 when none has.
 [[nodiscard]] double weighted_mean(const float* losses, const double* weights, std::size_t count);
 
 class PendingStep {

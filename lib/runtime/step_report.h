@@ -23,8 +23,9 @@ using MicroBatches = std::vector<std::vector<at::Tensor>>;
 struct StepOptions {
   /// Time every task. On a GPU this costs some microseconds a task.
   bool time_tasks = false;
-  /// By micro-batch of this rank: what its loss is a mean over, as nll_loss divides. For a plan
-  /// that averages over labels (plan::Average); empty: micro-batches count alike.
+  /// By micro-batch of this rank: what its loss is a mean over, as nll_loss divides. Empty:
+  /// micro-batches count alike. Given on all ranks or on none; where a step has several
+  /// micro-batches, only for a plan that averages over labels (plan::Average).
   std::vector<double> labels;
 };
 

@@ -131,6 +131,7 @@ struct Trainer::State {
   std::unique_ptr<Executor> executor;
   std::map<std::string, std::unique_ptr<Evaluation>> evaluations;  ///< by fingerprint
   std::set<std::string> infinite_buffers;  ///< names; they began with values that are not finite
+  bool said_no_labels = false;
   std::int64_t steps_done = 0;
   std::shared_ptr<PendingStep::Outcome> under_way;  ///< the step that is not settled yet
 
@@ -168,8 +169,7 @@ struct Trainer::State {
   /// Several ranks: the losses of all of them, in rank order, and their mean by these weights.
   void share_losses(StepReport& report, const std::vector<double>& weights) const;
   /// What the micro-batches of all ranks count for (PendingStep::Outcome).
-  [[nodiscard]] std::vector<double> weights_of(const std::vector<double>& labels,
-                                               std::int64_t step) const;
+  [[nodiscard]] std::vector<double> weights_of(const std::vector<double>& labels) const;
   [[nodiscard]] std::size_t first_own() const {
     return static_cast<std::size_t>(plan.accumulation_steps * options.ranks.rank());
   }
@@ -359,13 +359,10 @@ Error Trainer::State::not_finite(const PendingStep::Outcome& failed) const {
                            .gradients_kept = std::move(kept)});
 }
 
-std::vector<double> Trainer::State::weights_of(const std::vector<double>& labels,
-                                               std::int64_t step) const {
+std::vector<double> Trainer::State::weights_of(const std::vector<double>& labels) const {
   const auto own = static_cast<std::size_t>(plan.accumulation_steps);
   const std::size_t all = own * static_cast<std::size_t>(plan.world);
-  if (labels.empty() || plan::average_of(plan.edits) == plan::Average::kMicroBatches) {
-    return std::vector<double>(all, 1.0);
-  }
+  if (labels.empty()) return std::vector<double>(all, 1.0);
   require(labels.size() == own, "labels are counted by micro-batch");
   std::vector<double> weights = labels;
   if (plan.world > 1) {
@@ -374,10 +371,7 @@ std::vector<double> Trainer::State::weights_of(const std::vector<double>& labels
         weights.data(), labels.data(), static_cast<std::int64_t>(own * sizeof(double)));
   }
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  if (!(sum > 0)) {
-    throw Error(ErrorCode::kLossNotFinite, "the loss of step {} is nan: it has no labels", step)
-        .help("leave rows without labels out of the data, or take more rows a step");
-  }
+  if (sum == 0) return weights;  // no gradient, and no loss
   // Equal numbers of labels give exactly 1.
   for (double& weight : weights) weight = static_cast<double>(all) * weight / sum;
   return weights;
@@ -454,7 +448,15 @@ PendingStep Trainer::State::start_step(const MicroBatches& batch,
   outcome->wait_for_losses = [this] { return wait_for_losses(); };
   outcome->settle = [this] { settle(); };
   outcome->first_own = first_own();
-  outcome->weights = weights_of(step_options.labels, outcome->number);
+  outcome->weights = weights_of(step_options.labels);
+  const bool no_labels = std::all_of(
+      outcome->weights.begin(), outcome->weights.end(), [](double weight) { return weight == 0; });
+  if (no_labels && options.ranks.rank() == 0 && !std::exchange(said_no_labels, true)) {
+    log::warning(
+        fmt::format("step {} has no labels: its loss is 0, and so is its gradient; later "
+                    "steps without labels are not mentioned",
+                    outcome->number));
+  }
   MicroBatches inputs = batch;
   add_loss_gradients(inputs, program(), plan, outcome->weights.data() + first_own());
   inputs = executor->conforming_inputs(inputs);  // a refusal leaves the step before alone

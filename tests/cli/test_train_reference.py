@@ -306,7 +306,7 @@ class Blame(ReferenceTest):
                 self.layer = torch.nn.Linear(4, 5)
 
             def forward(self, x, labels):
-                return torch.nn.functional.cross_entropy(self.layer(x), labels)
+                return 2 * torch.nn.functional.cross_entropy(self.layer(x), labels)
 
         torch.manual_seed(3)
         samples = {"x": torch.randn(8, 4), "labels": torch.full((8,), -100)}
@@ -497,7 +497,8 @@ class State(ReferenceTest):
                 h = h + self.codes.float() * 0.01 + self.drift * 0.1
                 scores = (h @ h.transpose(1, 2)).masked_fill(~self.mask, float("-inf"))
                 h = self.norm((torch.softmax(scores, -1) @ h).transpose(1, 2))
-                return torch.nn.functional.mse_loss(self.last(torch.tanh(self.other(torch.tanh(h))).mean(2)), y)
+                h = torch.tanh(self.other(torch.tanh(h)))
+                return torch.nn.functional.mse_loss(self.last(h.mean(2)), y)
 
         torch.manual_seed(3)
         return Everything().train()
@@ -732,14 +733,34 @@ class Average(ReferenceTest):
             losses = [model(*(x[[row]] for x in samples.values())) for row in rows]
         self.assertAlmostEqual(self.metrics("alike-run")[0]["loss"], float(sum(losses)) / 2, 6)
 
-    def test_a_step_without_labels_ends_the_run(self):
+    def test_a_step_without_labels_has_no_gradient(self):
+        """As sum / max(labels, 1)."""
+        import copy
+
+        import torch
+        from safetensors.torch import load_file
+
         model, samples = self.classifier(False), self.samples()
-        samples["labels"][:] = -100
-        flags = self.saved("none", model, samples)
-        flags["plan"] = self.plan("none", 2, 1)
-        result = self.run_tool(*self.flags(**flags))
-        self.assertEqual(result.code, 4, result.err)
-        self.assertIn("error[EX0704]: the loss of step 1 is nan", result.err)
+        for arithmetic in ("as-eager", "fused"):
+            whole = copy.deepcopy(model)
+            whole.loss.reduction = "sum"
+            flags = self.saved(arithmetic, copy.deepcopy(model), samples,
+                               search=["--arithmetic", arithmetic])
+            flags["steps"] = 8
+            self.succeeds(*self.flags(**flags), "--export", f"{arithmetic}.out.safetensors")
+            counts = [
+                int((samples["labels"][(seed_of(self.SEED, step, 0) * 20) >> 64, 1:] != -100).sum())
+                for step in range(1, 9)
+            ]
+            self.assertTrue(0 in counts and any(counts), counts)
+            divisors = iter(counts)
+            expected = self.by_torch(whole, samples, 8,
+                                     loss_of=lambda loss: loss / max(next(divisors), 1))
+            for line, loss in zip(self.metrics(f"{arithmetic}-run"), expected):
+                self.assertAlmostEqual(line["loss"], loss, delta=2e-6 * abs(loss))
+            got = load_file(str(self.directory / f"{arithmetic}.out.safetensors"))
+            for key, value in state_of(whole).items():
+                torch.testing.assert_close(got[key], value, rtol=1e-5, atol=1e-5)
 
     def test_held_out_losses_are_means_over_labels(self):
         import torch

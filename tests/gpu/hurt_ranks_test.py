@@ -2,8 +2,8 @@
 # Copyright 2026 The Elixir authors
 """A run on two GPUs whose ranks are killed or stopped at random times: the others name the rank
 within its time and end with exit code 4, and the run goes on with the bits of one that nothing
-happened to, on two GPUs and on one. $ELIXIR_HURTS: so many times (5). Uses nothing of tests/cli that
-needs jsonschema: a GPU machine may lack it."""
+happened to, on two GPUs and on one. $ELIXIR_HURTS: so many times (5). Uses nothing of tests/cli
+that needs jsonschema: a GPU machine may lack it."""
 import os
 import pathlib
 import random

@@ -62,8 +62,7 @@ std::optional<std::array<double, schedule::kStreamCount>> late_ns_of(
 void export_trained(const RunFacts& facts, train::TrainingRun& run, const Context& context) {
   const bool whole_archive =
       train::export_format_of(*facts.options.export_path) == train::ExportFormat::kTorchScript;
-  const train::Buffers buffers =
-      whole_archive ? train::Buffers::kAll : train::Buffers::kPersistent;
+  const train::Buffers buffers = whole_archive ? train::Buffers::kAll : train::Buffers::kPersistent;
   train::export_model(*facts.options.export_path,
                       facts.inputs.model,
                       facts.inputs.run.captured.program,
@@ -134,8 +133,8 @@ void print_last_words(const RunFacts& facts, Context& context) {
     return;
   }
   if (facts.exported) {
-    context.print(fmt::format(
-        "exported to {}{}\n", *facts.options.export_path, persistence_note_of(facts)));
+    context.print(
+        fmt::format("exported to {}{}\n", *facts.options.export_path, persistence_note_of(facts)));
   }
   if (result.held_out_loss) {
     context.print(

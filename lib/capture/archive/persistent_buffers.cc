@@ -25,8 +25,7 @@ void mark_persistent(LoadedModule& loaded, const Archive& archive) {
   for (const JsonCursor& item : root.at("persistent").items()) {
     const auto found = by_name.find(item.string());
     if (found == by_name.end()) {
-      throw item.error(
-          ErrorCode::kUnsupportedModel, "the model has no buffer `{}`", item.string());
+      throw item.error(ErrorCode::kUnsupportedModel, "the model has no buffer `{}`", item.string());
     }
     found->second->persistent = true;
   }

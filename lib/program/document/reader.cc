@@ -397,11 +397,12 @@ void read_model(const JsonCursor& cursor, Profile& profile) {
   }
   for (const JsonCursor& item : cursor.at("buffers").items()) {
     item.only_keys(kBufferKeys);
-    program.buffers.push_back({.name = item.at("name").string(),
-                               .names = read_names(item.at("names")),
-                               .tensor = read_tensor(item.at("tensor")),
-                               .mutated = item.at("mutated").boolean(),
-                               .persistent = !item.has("persistent") || item.at("persistent").boolean()});
+    program.buffers.push_back(
+        {.name = item.at("name").string(),
+         .names = read_names(item.at("names")),
+         .tensor = read_tensor(item.at("tensor")),
+         .mutated = item.at("mutated").boolean(),
+         .persistent = !item.has("persistent") || item.at("persistent").boolean()});
   }
   for (const JsonCursor& item : cursor.at("modules").items())
     program.modules.push_back(item.string());

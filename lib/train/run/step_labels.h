@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The labels of a step's micro-batches, for a plan that averages over them.
+// The labels of a step's micro-batches, where its loss is a mean over them. A step without labels
+// has no gradient and a loss of 0, as sum / max(labels, 1) gives.
 
 #include <optional>
 #include <vector>
@@ -14,13 +15,14 @@ namespace elixir::train {
 
 class StepLabels {
  public:
-  /// Of this rank's `batch` (StepOptions::labels); empty when the plan averages over micro-batches.
-  /// `trainer` has the buffers of the run, the same at each call.
+  /// Of this rank's `batch` (StepOptions::labels); empty when micro-batches count alike. `trainer`
+  /// has the buffers of the run, the same at each call.
   [[nodiscard]] std::vector<double> of(const runtime::MicroBatches& batch,
                                        const RunInputs& inputs,
                                        const runtime::Trainer& trainer);
 
  private:
+  bool looked_ = false;  ///< for what counts
   std::optional<LabelCount> count_;
 };
 

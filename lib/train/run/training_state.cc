@@ -125,12 +125,11 @@ StateTensor whole_buffer(LedTrainer& trainer, const program::Buffer& buffer) {
 TrainingState training_state_of(LedTrainer& trainer) {
   TrainingState state;
   for (const SavedTensor& tensor : saved_tensors(trainer.program(), trainer.plan())) {
-    const bool of_model = tensor.buffer != nullptr ? tensor.buffer->persistent
-                                                   : tensor.part == StatePart::kParameter;
+    const bool of_model =
+        tensor.buffer != nullptr ? tensor.buffer->persistent : tensor.part == StatePart::kParameter;
     (of_model ? state.model : state.optimizer)
-        .push_back(tensor.buffer != nullptr
-                       ? whole_buffer(trainer, *tensor.buffer)
-                       : whole_part(trainer, *tensor.parameter, tensor.part));
+        .push_back(tensor.buffer != nullptr ? whole_buffer(trainer, *tensor.buffer)
+                                            : whole_part(trainer, *tensor.parameter, tensor.part));
   }
   return state;
 }

@@ -31,8 +31,8 @@ enum class Buffers : std::uint8_t { kPersistent, kAll };
 [[nodiscard]] std::vector<StateShard> described_state(const program::Program& program,
                                                       const plan::Plan& plan);
 
-/// `source` without the tensors that a checkpoint of `program` holds: they become undefined, because
-/// restore_checkpoint() sets them. So a resumed run does not initialise weights.
+/// `source` without the tensors that a checkpoint of `program` holds: they become undefined,
+/// because restore_checkpoint() sets them. So a resumed run does not initialise weights.
 [[nodiscard]] runtime::TensorSource without_checkpointed(const program::Program& program,
                                                          runtime::TensorSource source);
 
