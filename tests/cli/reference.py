@@ -141,18 +141,20 @@ class ReferenceTest(TrainTest):
             loss = loss_of(model(*(x[rows] for x in samples.values())))
             loss.backward()
             optimizer.step()
-            losses.append(float(loss))
+            losses.append(float(loss.detach()))
         return losses
 
-    def expect_same_training(self, name, model, samples, script=False, **extra):
+    def expect_same_training(self, name, model, samples, script=False, replan=None, **extra):
         """elixir-train and PyTorch give the same losses and the same state; the result of
-        elixir-train, and what it exports."""
+        elixir-train, and what it exports. `replan` may write another plan of this name."""
         import copy
 
         import torch
         from safetensors.torch import load_file
 
         flags = {**self.saved(name, copy.deepcopy(model), samples, script=script), **extra}
+        if replan:
+            replan(name)
         result = self.succeeds(*self.flags(**flags), "--export", f"{name}.out.safetensors")
         expected = self.by_torch(model, samples, flags["steps"])
         for line, loss in zip(self.metrics(f"{name}-run"), expected):

@@ -696,28 +696,31 @@ class Average(ReferenceTest):
         from safetensors.torch import load_file
 
         samples = self.samples()
-        for weighted in (False, True):
-            model = self.classifier(weighted)
-            name = f"weighted-{weighted}"
-            flags = self.saved(name, copy.deepcopy(model), samples)
-            for micro_batches in (2, 3, 4):
-                for ranks in (1, 2, 3):
-                    arithmetic = "fused" if (micro_batches + ranks) % 2 else "as-eager"
-                    flags["plan"] = self.plan(name, micro_batches, ranks, "--arithmetic",
-                                              arithmetic)
-                    flags["output"] = f"{name}-{micro_batches}-{ranks}"
-                    with self.subTest(weighted=weighted, micro_batches=micro_batches, ranks=ranks):
-                        result = self.succeeds(*self.flags(**flags), "--export",
-                                               f"{flags['output']}.safetensors")
-                        self.assertIn("mean over the labels of all its micro-batches", result.err)
-                        whole = copy.deepcopy(model)
-                        expected = self.by_torch(whole, samples,
-                                                 rows_per_step=micro_batches * ranks)
-                        for line, loss in zip(self.metrics(flags["output"]), expected):
-                            self.assertAlmostEqual(line["loss"], loss, delta=2e-6 * abs(loss))
-                        got = load_file(str(self.directory / f"{flags['output']}.safetensors"))
-                        for key, value in state_of(whole).items():
-                            torch.testing.assert_close(got[key], value, rtol=1e-5, atol=1e-5)
+        models = {weighted: self.classifier(weighted) for weighted in (False, True)}
+        saved = {
+            weighted: self.saved(f"weighted-{weighted}", copy.deepcopy(model), samples)
+            for weighted, model in models.items()
+        }
+        for micro_batches in (2, 3, 4):
+            for ranks in (1, 2, 3):
+                weighted = (micro_batches + ranks) % 2 == 0
+                arithmetic = "fused" if micro_batches > ranks else "as-eager"
+                name = f"weighted-{weighted}"
+                flags = dict(saved[weighted])
+                flags["plan"] = self.plan(name, micro_batches, ranks, "--arithmetic", arithmetic)
+                flags["output"] = f"{name}-{micro_batches}-{ranks}"
+                with self.subTest(micro_batches=micro_batches, ranks=ranks):
+                    result = self.succeeds(
+                        *self.flags(**flags), "--export", f"{flags['output']}.safetensors"
+                    )
+                    self.assertIn("mean over the labels of all its micro-batches", result.err)
+                    whole = copy.deepcopy(models[weighted])
+                    expected = self.by_torch(whole, samples, rows_per_step=micro_batches * ranks)
+                    for line, loss in zip(self.metrics(flags["output"]), expected):
+                        self.assertAlmostEqual(line["loss"], loss, delta=2e-6 * abs(loss))
+                    got = load_file(str(self.directory / f"{flags['output']}.safetensors"))
+                    for key, value in state_of(whole).items():
+                        torch.testing.assert_close(got[key], value, rtol=1e-5, atol=1e-5)
 
     def test_micro_batches_may_count_alike(self):
         import torch

@@ -20,10 +20,8 @@ using program::None;
 using program::Operator;
 using program::Program;
 
-constexpr std::int64_t kRows = 4, kWidth = 3, kClasses = 5, kMean = 1, kSum = 2;
-
-struct Options {
-  std::int64_t reduction = kMean;
+struct ClassifierOptions {
+  std::int64_t reduction = 1;      ///< at::Reduction: the mean
   bool replaces_labels = false;    ///< by masked_fill, as models shift them
   bool labels_from_model = false;  ///< a teacher's
   bool labels_by_chance = false;
@@ -32,12 +30,13 @@ struct Options {
 };
 
 /// A linear classifier.
-Program classifier(const Options& options) {
+Program classifier(const ClassifierOptions& options) {
+  constexpr std::int64_t kSamples = 4, kFeatures = 3, kLabels = 5;
   ProgramBuilder builder;
-  const TensorRef x = builder.input("x", {kRows, kWidth}, DType::kFloat32);
-  TensorRef target = builder.input("target", {kRows});
-  const TensorRef weight = builder.parameter("weight", {kWidth, kClasses});
-  const TensorRef logits = builder.call("aten::mm", {x, weight}, {kRows, kClasses});
+  const TensorRef x = builder.input("x", {kSamples, kFeatures}, DType::kFloat32);
+  TensorRef target = builder.input("target", {kSamples});
+  const TensorRef weight = builder.parameter("weight", {kFeatures, kLabels});
+  const TensorRef logits = builder.call("aten::mm", {x, weight}, {kSamples, kLabels});
   const auto like_target = [&](const char* name, std::vector<program::Argument> arguments) {
     TensorRef result = target;
     builder.append(name, std::move(arguments), {&result});
@@ -77,12 +76,12 @@ Program classifier(const Options& options) {
   TensorRef d = p;
   builder.append(
       "aten::_log_softmax_backward_data", {g, p, std::int64_t{1}, std::int64_t{6}}, {&d});
-  const TensorRef gradient = builder.call("aten::mm", {x, d}, {kWidth, kClasses});
+  const TensorRef gradient = builder.call("aten::mm", {x, d}, {kFeatures, kLabels});
   builder.set_gradient(weight, gradient);
   return builder.build();
 }
 
-bool calls(const Program& program, const std::string& name) {
+bool has_call(const Program& program, const std::string& name) {
   return std::any_of(program.operators.begin(), program.operators.end(), [&](const Operator& op) {
     return op.name == name;
   });
@@ -93,7 +92,7 @@ TEST(TokenMean, TheGradientOfTheLossBecomesTheLastInput) {
   const auto edited = take_loss_gradient(program);
   ASSERT_TRUE(edited.has_value());
   EXPECT_EQ(edited->operators.size(), program.operators.size() - 1);
-  EXPECT_FALSE(calls(*edited, "aten::ones_like"));
+  EXPECT_FALSE(has_call(*edited, "aten::ones_like"));
   ASSERT_EQ(edited->inputs.size(), program.inputs.size() + 1);
   const program::Input& gradient = edited->inputs.back();
   EXPECT_EQ(gradient.name, kLossGradient);
@@ -122,7 +121,7 @@ TEST(TokenMean, LabelsAreMadeOnTheHostFromInputsAlone) {
 }
 
 TEST(TokenMean, AnythingElseCountsByMicroBatches) {
-  EXPECT_FALSE(find_token_mean(classifier({.reduction = kSum})).has_value());
+  EXPECT_FALSE(find_token_mean(classifier({.reduction = 2})).has_value());
   EXPECT_FALSE(find_token_mean(classifier({.labels_from_model = true})).has_value());
   EXPECT_FALSE(find_token_mean(classifier({.labels_by_chance = true})).has_value());
   EXPECT_FALSE(find_token_mean(classifier({.scales_loss = true})).has_value());

@@ -18,7 +18,6 @@
 #include <torch/csrc/jit/serialization/import.h>
 
 #include "capture/archive/persistent_buffers.h"
-#include "capture/record/graph/script_operators.h"
 #include "capture/record/refused/allowed_operators.h"
 #include "capture/record/refused/load_scope.h"
 #include "core/deep_stack.h"
@@ -60,6 +59,7 @@ class Replacer {
       throw Error(ErrorCode::kUnsupportedModel, "parameter `{}` is not dense", name)
           .help("export the model with a contiguous one: torch.nn.Parameter(w.contiguous())");
     }
+    refuse_lazy("parameter", name, original);
     const Extent extent = extent_of(original);
     refuse_shared(fmt::format("parameter `{}`", name), original);
     LoadedTensor loaded;
@@ -75,6 +75,7 @@ class Replacer {
 
   /// Throws kUnsupportedModel when it shares values with a parameter.
   LoadedTensor replace_buffer(const std::string& name, const at::Tensor& original) {
+    refuse_lazy("buffer", name, original);
     refuse_shared(fmt::format("buffer `{}`", name), original);
     LoadedTensor loaded;
     loaded.data = data_of(original);
@@ -107,6 +108,17 @@ class Replacer {
     at::ScalarType dtype = at::kFloat;
     at::Tensor memory;
   };
+
+  /// PyTorch's lazy bits: the values in memory are not those of the tensor.
+  static void refuse_lazy(const char* what, const std::string& name, const at::Tensor& tensor) {
+    if (!tensor.is_conj() && !tensor.is_neg()) return;
+    throw Error(ErrorCode::kUnsupportedModel,
+                "{} `{}` is a lazy {} of its memory",
+                what,
+                name,
+                tensor.is_conj() ? "conjugate" : "negative")
+        .help("export the model with x.resolve_conj().resolve_neg()");
+  }
 
   static Error shared_memory(const std::string& what, const PlacedParameter& parameter) {
     return Error(ErrorCode::kUnsupportedModel,
@@ -293,7 +305,6 @@ LoadedModule load_module(const std::shared_ptr<Archive>& archive,
       const LoadScope scope;
       loaded.module = torch::jit::load(archive, c10::kCPU);
       refuse_what_is_not_allowed(loaded.module);
-      guard_lists(loaded.module);
     });
     put_on_device(loaded, *archive, device, floating);
     mark_persistent(loaded, *archive);

@@ -16,6 +16,7 @@
 #include "capture/archive/model_state.h"
 #include "capture/record/graph/graph_edit.h"
 #include "capture/record/graph/kept_state.h"
+#include "capture/record/graph/script_operators.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -55,7 +56,18 @@ std::string without_loss(const c10::IValue& value) {
 }
 
 at::Tensor loss_from(const at::Tensor& output, const std::string& kind, const at::Tensor& target) {
-  if (kind == "mse") return at::mse_loss(output, target);
+  if (kind == "mse") {
+    if (!output.sizes().equals(target.sizes()) || !target.is_floating_point()) {
+      throw Error(ErrorCode::kNoScalarLoss,
+                  "--loss mse: the output is {} {}, the last input is {} {}",
+                  c10::toString(output.scalar_type()),
+                  c10::str(output.sizes()),
+                  c10::toString(target.scalar_type()),
+                  c10::str(target.sizes()))
+          .help("give both one shape and a floating-point dtype, in the model");
+    }
+    return at::mse_loss(output, target);
+  }
   // If the output has one more dimension than the target, its last dimension holds the classes.
   // Otherwise LibTorch's rule applies.
   if (output.dim() > 2 &&
@@ -139,6 +151,7 @@ Step prepare_step(const Model& model, const Options& options, c10::Device device
   const auto floating = floating_dtype(options.precision);
   Step step;
   step.loaded = load_module(ModelAccess::state(model).archive, device, floating);
+  guard_lists(step.loaded.module);
   refuse_assigned_state(step.loaded.module);
   step.inputs = make_inputs(model, options, device, floating);
   refuse_autocast(step.loaded.module, device_of(options.target));

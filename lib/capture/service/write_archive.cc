@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
 #include <caffe2/serialize/inline_container.h>
-#include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/export.h>
-#include <torch/csrc/jit/serialization/import.h>
 
+#include "capture/archive/archive.h"
+#include "capture/archive/loaded_module.h"
 #include "capture/record/arguments/scalar_type.h"
-#include "capture/record/refused/load_scope.h"
 #include "capture/service/service.h"
-#include "core/deep_stack.h"
 #include "core/error.h"
 #include "process/frames.h"
 
@@ -25,26 +26,8 @@ namespace {
 
 using model::Message;
 
-/// The archive with its weights.
-class WholeArchive final : public caffe2::serialize::ReadAdapterInterface {
- public:
-  explicit WholeArchive(std::shared_ptr<const model::DataFile> file) : file_(std::move(file)) {}
-  [[nodiscard]] std::size_t size() const override { return file_->bytes(); }
-  std::size_t read(std::uint64_t position,
-                   void* buffer,
-                   std::size_t bytes,
-                   const char* /*what*/) const override {
-    file_->read(position, bytes, buffer);
-    return bytes;
-  }
-
- private:
-  std::shared_ptr<const model::DataFile> file_;
-};
-
 /// The extra files of an archive, as LibTorch writes them.
-torch::jit::ExtraFilesMap extra_files_of(
-    const std::shared_ptr<caffe2::serialize::ReadAdapterInterface>& archive) {
+torch::jit::ExtraFilesMap extra_files_of(const std::shared_ptr<Archive>& archive) {
   constexpr std::string_view kFolder = "extra/";
   caffe2::serialize::PyTorchStreamReader reader(archive);
   torch::jit::ExtraFilesMap files;
@@ -57,17 +40,6 @@ torch::jit::ExtraFilesMap extra_files_of(
   return files;
 }
 
-/// The module that owns the attribute `name`, and the attribute's own name.
-std::pair<torch::jit::Module, std::string> owner_of(torch::jit::Module module,
-                                                    const std::string& name) {
-  std::size_t begin = 0;
-  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', begin)) {
-    module = module.attr(name.substr(begin, dot - begin)).toModule();
-    begin = dot + 1;
-  }
-  return {module, name.substr(begin)};
-}
-
 at::Tensor receive(const model::ExportRequest::Tensor& wanted, int questions) {
   const auto header = process::read_header(questions);
   require(header && static_cast<Message>(header->type) == Message::kBytes,
@@ -76,6 +48,18 @@ at::Tensor receive(const model::ExportRequest::Tensor& wanted, int questions) {
       at::empty(wanted.sizes, at::TensorOptions().dtype(scalar_type(wanted.dtype)));
   process::read_body_into(questions, *header, value.mutable_data_ptr(), value.nbytes());
   return value;
+}
+
+/// The one dtype of all floating-point values, as --precision makes it. nullopt: they have several,
+/// those of the archive.
+std::optional<at::ScalarType> common_dtype(const std::vector<at::Tensor>& values) {
+  std::optional<at::ScalarType> common;
+  for (const at::Tensor& value : values) {
+    if (!value.is_floating_point()) continue;
+    if (common && *common != value.scalar_type()) return std::nullopt;
+    common = value.scalar_type();
+  }
+  return common;
 }
 
 /// Gathers the small pieces in which LibTorch writes.
@@ -107,18 +91,21 @@ void write_archive(std::shared_ptr<const model::DataFile> file,
   // All values are read before anything can fail, so that the next question is found.
   std::vector<at::Tensor> values;
   for (const auto& tensor : request.tensors) values.push_back(receive(tensor, questions));
-  const auto archive = std::make_shared<WholeArchive>(std::move(file));
-  torch::jit::Module module;
-  run_on_deep_stack([&] {
-    const LoadScope scope;
-    module = torch::jit::load(archive, c10::kCPU);
-  });
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    for (const std::string& name : request.tensors[i].names) {
-      auto owner = owner_of(module, name);
-      // One tensor under all its names: two that share memory would be no tie.
-      values[i].set_requires_grad(owner.first.attr(owner.second).toTensor().requires_grad());
-      owner.first.setattr(owner.second, values[i]);
+  const std::shared_ptr<Archive> archive = Archive::open(std::move(file));
+  const LoadedModule loaded = load_module(archive, c10::kCPU, common_dtype(values));
+  std::map<std::string, at::Tensor> by_name;
+  for (const auto* tensors : {&loaded.parameters, &loaded.buffers}) {
+    for (const LoadedTensor& tensor : *tensors) {
+      for (const std::string& name : tensor.names) by_name.emplace(name, tensor.tensor);
+    }
+  }
+  {
+    // In place: lists, other attributes and other buffers may hold the same memory.
+    const c10::AutoGradMode no_gradients(false);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const at::Tensor& old = by_name.at(request.tensors[i].names.front());
+      require(old.sizes() == values[i].sizes(), "a value of an export has another shape");
+      old.copy_(values[i]);
     }
   }
   std::vector<c10::IValue> inputs;
@@ -126,6 +113,7 @@ void write_archive(std::shared_ptr<const model::DataFile> file,
     inputs.emplace_back(
         at::empty(input.sizes, at::TensorOptions().dtype(scalar_type(input.dtype))));
   }
+  torch::jit::Module module = loaded.module;
   module.store_traced_inputs("forward", inputs);
   Pieces pieces(answers);
   const auto write = [&](const void* data, std::size_t bytes) {

@@ -122,6 +122,42 @@ void replace_readers(const char* name) {
   }
 }
 
+/// Whether what a script asks of this tensor's device is answered for the target: the meta device
+/// is capture's own.
+bool is_of_step(const Session* session, const c10::IValue& value) {
+  return session != nullptr && value.isTensor() && value.toTensor().defined() &&
+         value.toTensor().is_meta();
+}
+
+void replace_device_query(const char* name, bool (*answer)(c10::Device)) {
+  for (const std::shared_ptr<Operator>& op : operators_named(name)) {
+    if (op->isC10Op() || !op->hasOperation()) continue;
+    replace(*op, [answer, original = op->getOperation()](Stack& stack) mutable {
+      const Session* session = Session::current();
+      if (!is_of_step(session, stack.back())) return original(stack);
+      stack.back() = answer(session->device());
+    });
+  }
+}
+
+/// Where devices themselves are compared or named. They stay meta where tensors are made on them.
+void replace_device_use(const char* name) {
+  for (const std::shared_ptr<Operator>& op : operators_named(name)) {
+    const auto& arguments = op->schema().arguments();
+    const bool of_devices =
+        !arguments.empty() && arguments.front().type()->kind() == c10::TypeKind::DeviceObjType;
+    if (op->isC10Op() || !op->hasOperation() || !of_devices) continue;
+    replace(*op, [count = arguments.size(), original = op->getOperation()](Stack& stack) mutable {
+      if (const Session* session = Session::current()) {
+        for (std::size_t i = stack.size() - count; i < stack.size(); ++i) {
+          if (stack[i].isDevice() && stack[i].toDevice().is_meta()) stack[i] = session->device();
+        }
+      }
+      original(stack);
+    });
+  }
+}
+
 /// Checked because the interpreter divides integers by the processor's instruction, which may trap.
 void check_division(const Stack& stack, const char* name) {
   if (stack.size() < 2) return;
@@ -147,17 +183,29 @@ void replace_divisions(const char* name) {
   }
 }
 
-/// tolist() is an instruction of the interpreter, not an operator. So a call inserted before each
-/// checks its tensor.
+/// tolist() and is_cuda are instructions of the interpreter, not operators. So a call inserted
+/// before each tolist() checks its tensor, and another takes the place of is_cuda.
+const c10::Symbol kIsCuda = c10::Symbol::fromQualString("elixir::is_cuda");
 const c10::Symbol kReadsTensor = c10::Symbol::fromQualString("elixir::reads_tensor");
-const torch::jit::RegisterOperators kGuards({torch::jit::Operator(
-    "elixir::reads_tensor(Tensor tensor) -> ()",
-    [](Stack& stack) {
-      const at::Tensor tensor = torch::jit::pop(stack).toTensor();
-      Session* session = Session::current();
-      if (session != nullptr && tensor.is_meta()) session->refuse_data_dependent("prim::tolist");
-    },
-    c10::AliasAnalysisKind::CONSERVATIVE)});
+const torch::jit::RegisterOperators kGuards(
+    {torch::jit::Operator(
+         "elixir::reads_tensor(Tensor tensor) -> ()",
+         [](Stack& stack) {
+           const at::Tensor tensor = torch::jit::pop(stack).toTensor();
+           Session* session = Session::current();
+           if (session != nullptr && tensor.is_meta())
+             session->refuse_data_dependent("prim::tolist");
+         },
+         c10::AliasAnalysisKind::CONSERVATIVE),
+     torch::jit::Operator(
+         "elixir::is_cuda(Tensor tensor) -> bool",
+         [](Stack& stack) {
+           const at::Tensor tensor = torch::jit::pop(stack).toTensor();
+           const Session* session = Session::current();
+           torch::jit::push(
+               stack, is_of_step(session, tensor) ? session->device().is_cuda() : tensor.is_cuda());
+         },
+         c10::AliasAnalysisKind::FROM_SCHEMA)});
 
 void guard_lists_in(torch::jit::Graph& graph) {
   std::vector<torch::jit::Block*> open{graph.block()};
@@ -166,8 +214,13 @@ void guard_lists_in(torch::jit::Graph& graph) {
     open.pop_back();
     for (torch::jit::Node* node : block->nodes()) {
       for (torch::jit::Block* inner : inner_blocks(*node)) open.push_back(inner);
-      if (node->kind() != c10::prim::tolist) continue;
-      node->owningGraph()->create(kReadsTensor, {node->input(0)}, 0)->insertBefore(node);
+      if (node->kind() == c10::prim::tolist) {
+        node->owningGraph()->create(kReadsTensor, {node->input(0)}, 0)->insertBefore(node);
+      } else if (node->kind() == c10::prim::is_cuda) {
+        torch::jit::Node* asks = node->owningGraph()->create(kIsCuda, {node->input(0)}, 1);
+        asks->insertBefore(node)->output()->setType(c10::BoolType::get());
+        node->output()->replaceAllUsesWith(asks->output());
+      }
     }
   }
 }
@@ -187,6 +240,11 @@ void install_script_operators() {
                              "aten::divmod",
                              "aten::__round_to_zero_floordiv"}) {
       replace_divisions(name);
+    }
+    replace_device_query("prim::is_cpu", [](c10::Device device) { return device.is_cpu(); });
+    replace_device_query("prim::is_meta", [](c10::Device device) { return device.is_meta(); });
+    for (const char* name : {"aten::eq", "aten::ne", "prim::type", "prim::index"}) {
+      replace_device_use(name);
     }
     // Discards what a model prints, because it is not part of a tool's output.
     torch::jit::setPrintHandler([](const std::string&) {});

@@ -4,7 +4,8 @@
 // Replaces TorchScript's own operators that access a tensor's memory without the dispatcher:
 // torch.tensor of numbers, and tolist(). The interpreter runs them, so no fallback sees them, and a
 // meta tensor has no memory. During a capture, tensors of numbers become constants, and a list made
-// from step data is refused. Integer divisions of TorchScript are checked before they trap.
+// from step data is refused. What a script asks of a device is answered for the target. Integer
+// divisions of TorchScript are checked before they trap.
 
 #include <torch/csrc/jit/api/module.h>
 
@@ -14,7 +15,8 @@ namespace elixir::capture {
 /// process, before the first model is loaded. Repeated calls are cheap.
 void install_script_operators();
 
-/// Same for lists that a module's code makes from tensors. Call it once, before the module runs.
+/// Same for what a module's code asks of tensors by instructions of the interpreter. Call it once,
+/// before the module runs; an archive of the module could no longer be loaded elsewhere.
 void guard_lists(const torch::jit::Module& module);
 
 }  // namespace elixir::capture

@@ -254,14 +254,15 @@ const Names& takes_text() {
   return names;
 }
 
-/// Operators on tensors that do more than arithmetic: they reach memory shared with files, or of
-/// devices.
+/// Operators that do more than arithmetic: they reach memory shared with files, or of devices, or
+/// the process's random generator.
 const Names& reaches_out() {
   static const Names names{
       "aten::_cudnn_init_dropout_state",
       "aten::_cufft_clear_plan_cache",
       "aten::_cufft_set_plan_cache_max_size",
       "aten::_pin_memory",
+      "aten::manual_seed",
       "aten::pin_memory",
       "aten::record_stream",
   };

@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "capture/record/refused/real_calls.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -62,6 +63,24 @@ const std::unordered_set<std::string>& known_families() {
   return families;
 }
 
+/// A call that computes nothing and gives a view: transposed, say. What it gives must lie within
+/// its storage like any other result. LibTorch's private views (aten::_reshape_alias) do not check
+/// what they are given.
+bool is_public_view(const c10::OperatorHandle& op) {
+  constexpr std::string_view kPrivate = "aten::_";
+  const auto reads_alias = [](const c10::Argument& argument) {
+    return argument.alias_info() != nullptr && !argument.alias_info()->isWrite();
+  };
+  const auto writes = [](const c10::Argument& argument) {
+    return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+  };
+  const auto& returns = op.schema().returns();
+  const auto& arguments = op.schema().arguments();
+  return op.operator_name().name.rfind(kPrivate, 0) != 0 && !returns.empty() &&
+         std::all_of(returns.begin(), returns.end(), reads_alias) &&
+         std::none_of(arguments.begin(), arguments.end(), writes);
+}
+
 const Names& leaves_memory() {
   static const Names names{
       "aten::empty",
@@ -88,7 +107,8 @@ void for_each_result(const c10::OperatorHandle& op, const torch::jit::Stack& sta
 
 bool may_compute_constants(const c10::OperatorHandle& op) {
   const std::string& name = op.operator_name().name;
-  return known_families().count(family_of(name)) != 0 || also_allowed().count(name) != 0;
+  return known_families().count(family_of(name)) != 0 || also_allowed().count(name) != 0 ||
+         is_public_view(op);
 }
 
 bool results_are_within_storage(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
