@@ -114,10 +114,12 @@ void declare_step_flags(Flags& flags, ProfileOptions& options) {
       kNonNegativeNumber,
       "largest global gradient norm, as torch.nn.utils.clip_grad_norm_ keeps it before the "
       "update; 0: no clipping");
-  flags.choice("--precision",
-               program::kPrecisions,
-               &options.precision,
-               "parameters, activations and gradients in it, with fp32 masters");
+  flags.choice(
+      "--precision",
+      program::kPrecisions,
+      &options.precision,
+      "parameters, buffers, activations and gradients in it, as Module.to(dtype) casts; parameters "
+      "with fp32 masters");
   flags.choice("--mode",
                program::kModes,
                &options.mode,
