@@ -9,11 +9,13 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "memory/step/timeline.h"
 #include "program/canonical.h"
+#include "program/document/schema.h"
 
 namespace elixir::program {
 namespace {
@@ -195,7 +197,7 @@ TEST_F(ProfileDocument, OfTheOldVersionHasNoLabels) {
   // A new one that lacks them is damaged.
   EXPECT_EQ(error_of(label, "").code, ErrorCode::kJsonMissingKey);
   std::string old = text_of(profile_);
-  const std::string version = "\"schema_version\": \"1.5\"";
+  const std::string version = fmt::format("\"schema_version\": \"{}\"", kProfileVersion);
   ASSERT_NE(old.find(version), std::string::npos);
   old.replace(old.find(version), version.size(), "\"schema_version\": \"1.0\"");
   old.erase(old.find(label), label.size());

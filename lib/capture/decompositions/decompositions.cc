@@ -131,6 +131,7 @@ bool always(const Target&, const Call&) {
 
 const Decompositions kCommonDecompositions = {
     {nullptr, "aten::embedding", &refuses_sparse_gradient, nullptr},
+    {nullptr, "aten::_batch_norm_impl_index", &refuses_statistics_of_one_value, nullptr},
     {nullptr, "aten::embedding_bag", &refuses_sparse_gradient_of_bag, nullptr},
     {nullptr, "aten::embedding_bag.padding_idx", &refuses_sparse_gradient_of_bag, nullptr},
     {nullptr, "aten::gather", &refuses_sparse_gradient_of_gather, nullptr},

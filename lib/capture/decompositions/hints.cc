@@ -111,6 +111,15 @@ bool refuses_other_dtypes_in_nll_loss2d(const Target&, const Call& call) {
   return false;
 }
 
+bool refuses_statistics_of_one_value(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  TORCH_CHECK(
+      Session::current() == nullptr || !call.flag("training") || input.numel() != input.size(1),
+      "Expected more than 1 value per channel when training, got input size ",
+      input.sizes());
+  return false;
+}
+
 bool refuses_packing_by_lengths(const Target&, const Call&) {
   Session* session = Session::current();
   if (session != nullptr) {

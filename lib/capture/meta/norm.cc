@@ -108,19 +108,10 @@ at::MemoryFormat batch_norm_format(const at::Tensor& input) {
   return contiguous_format(input).value_or(input.suggest_memory_format());
 }
 
-/// As torch.nn.functional.batch_norm does, which tracing leaves out. The variance of one value is
-/// none.
-void require_several_values(const at::Tensor& input) {
-  TORCH_CHECK(input.numel() != input.size(1),
-              "Expected more than 1 value per channel when training, got input size ",
-              input.sizes());
-}
-
 /// The CPU returns statistics only in training. CUDA's kernel always returns them (in evaluation
 /// those it was given), and makes its output like the input.
 Values batch_norm_results(const Target& target, const Call& call, bool training) {
   const at::Tensor input = call.tensor("input");
-  if (training) require_several_values(input);
   const at::ScalarType dtype = statistics_dtype(target, input, call.tensor_or_undefined("weight"));
   const Sizes channels{training || is_cuda(target) ? input.size(1) : 0};
   const at::Tensor output =
@@ -231,7 +222,6 @@ Values cudnn_batch_norm(const Target&, const Call& call) {
   for (const char* name : {"weight", "bias", "running_mean", "running_var"}) {
     check_dtype(call.tensor_or_undefined(name), of_parameters);
   }
-  if (call.flag("training")) require_several_values(input);
   const std::int64_t channels = call.flag("training") ? input.size(1) : 0;
   return {suggested_like(input),
           new_empty({channels}, weight),
