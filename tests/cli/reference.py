@@ -61,7 +61,8 @@ class ReferenceTest(TrainTest):
                     value.copy_(buffers[key])
         return traced
 
-    def saved(self, name, model, samples, profile=(), search=(), script=False, extra_files=None):
+    def saved(self, name, model, samples, profile=(), search=(), script=False, extra_files=None,
+              arithmetic="as-eager"):
         """Writes the model, traced or scripted, its samples and a plan; the flags of a run.
         `samples` are in forward's order."""
         import torch
@@ -99,7 +100,7 @@ class ReferenceTest(TrainTest):
             "--host-memory",
             "2GiB",
             "--arithmetic",
-            "as-eager",
+            arithmetic,
             *search,
             "-o",
             f"{name}.json",

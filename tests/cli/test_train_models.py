@@ -251,7 +251,7 @@ class Layouts(TrainTest):
         expected = self.trained("plain", self.saved("plain", plain, forward))
         flags = self.saved("parts", parts, forward)
         found = self.trained("parts", flags)
-        self.assertEqual(sorted(found), ["a", "b"])
+        self.assertEqual(sorted(found), ["a", "b", "mask"])
         for name, value in expected.items():
             self.assertTrue(torch.equal(found[name], value), name)
         self.assertFalse(torch.equal(found["a"], found["b"]))

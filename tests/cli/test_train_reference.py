@@ -748,7 +748,7 @@ class Average(ReferenceTest):
             whole = copy.deepcopy(model)
             whole.loss.reduction = "sum"
             flags = self.saved(arithmetic, copy.deepcopy(model), samples,
-                               search=["--arithmetic", arithmetic])
+                               arithmetic=arithmetic)
             flags["steps"] = 8
             self.succeeds(*self.flags(**flags), "--export", f"{arithmetic}.out.safetensors")
             counts = [

@@ -51,8 +51,7 @@ extern const Decompositions kCudaDecompositions;
 [[nodiscard]] bool refuses_integers_in_baddbmm(const program::Target& target, const Call& call);
 /// Throws what torch.nn.functional.batch_norm says to one value per channel in training: tracing
 /// leaves its check out, and the variance of one value is none.
-[[nodiscard]] bool refuses_statistics_of_one_value(const program::Target& target,
-                                                   const Call& call);
+[[nodiscard]] bool refuses_statistics_of_one_value(const program::Target& target, const Call& call);
 /// Throws what kernels say to dtypes that do not go together, where LibTorch's Meta kernels take
 /// them.
 [[nodiscard]] bool refuses_other_dtypes_in_mm(const program::Target& target, const Call& call);

@@ -62,6 +62,16 @@ std::optional<at::ScalarType> common_dtype(const std::vector<at::Tensor>& values
   return common;
 }
 
+/// An expanded dimension has the memory of one element.
+void fill(at::Tensor to, at::Tensor value) {
+  for (std::int64_t d = 0; d < to.dim(); ++d) {
+    if (to.stride(d) != 0 || to.size(d) <= 1) continue;
+    to = to.narrow(d, 0, 1);
+    value = value.narrow(d, 0, 1);
+  }
+  to.copy_(value);
+}
+
 /// Gathers the small pieces in which LibTorch writes.
 class Pieces {
  public:
@@ -105,7 +115,7 @@ void write_archive(std::shared_ptr<const model::DataFile> file,
     for (std::size_t i = 0; i < values.size(); ++i) {
       const at::Tensor& old = by_name.at(request.tensors[i].names.front());
       require(old.sizes() == values[i].sizes(), "a value of an export has another shape");
-      old.copy_(values[i]);
+      fill(old, values[i]);
     }
   }
   std::vector<c10::IValue> inputs;

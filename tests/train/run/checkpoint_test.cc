@@ -378,6 +378,7 @@ TEST(Checkpoint, WhatItHoldsIsNotAskedForBefore) {
   program.parameters = {weight};
   program::Buffer fixed, running;
   fixed.name = "mask";
+  fixed.persistent = false;
   running.name = "running";
   running.mutated = true;
   program.buffers = {fixed, running};

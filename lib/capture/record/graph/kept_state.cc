@@ -106,6 +106,12 @@ class Walk {
     return found != objects_.end() && found->second.isObject() ? &found->second : nullptr;
   }
 
+  /// An object that forward makes is gone after the step: that of torch.no_grad(), for instance.
+  [[nodiscard]] bool is_made_here(const Value* owner) const {
+    const auto type = owner->type()->cast<c10::ClassType>();
+    return object_of(owner) == nullptr && type != nullptr && !type->is_module();
+  }
+
   [[nodiscard]] Attribute attribute_of(const Node& node) const {
     const Value* owner = node.input(0);
     const c10::IValue* object = object_of(owner);
@@ -115,6 +121,7 @@ class Walk {
   }
 
   void read(const Node& node) {
+    if (is_made_here(node.input(0))) return;
     const Attribute attribute = attribute_of(node);
     ++reads_[attribute];
     if (assigned_.count(attribute) == 0) read_before_.insert(attribute);
@@ -125,6 +132,7 @@ class Walk {
   }
 
   void assign(const Node& node) {
+    if (is_made_here(node.input(0))) return;
     const Attribute attribute = attribute_of(node);
     if (counts(node)) {
       counters_.insert(attribute);
@@ -133,7 +141,9 @@ class Walk {
     if (read_before_.count(attribute) > 0)
       throw keeps(assigns(attribute.second) + ", which it has read");
     const auto type = node.input(0)->type()->cast<c10::ClassType>();
-    const auto slot = type ? type->findAttributeSlot(attribute.second) : std::nullopt;
+    const auto slot = type != nullptr && type->is_module()
+                          ? type->findAttributeSlot(attribute.second)
+                          : std::nullopt;
     if (slot && (type->is_buffer(*slot) || type->is_parameter(*slot))) {
       throw keeps(assigns(attribute.second) + ", which a state_dict has");
     }
@@ -151,7 +161,7 @@ class Walk {
 
   void change(const Node& node) const {
     const Node* made_by = node.input(0)->node();
-    if (made_by->kind() != c10::prim::GetAttr) return;
+    if (made_by->kind() != c10::prim::GetAttr || is_made_here(made_by->input(0))) return;
     const Attribute attribute = attribute_of(*made_by);
     if (assigned_.count(attribute) == 0)
       throw keeps("changes the list or dict `" + attribute.second + "`");
