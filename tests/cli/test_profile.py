@@ -462,7 +462,7 @@ class OptimizerForms(ProfileTest):
         profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
         schema("profile").validate(profile)
         self.assertEqual((profile["schema_version"], profile["optimizer_form"]),
-                         ("1.5", "torch-fused"))
+                         ("1.6", "torch-fused"))
         self.succeeds(self.model, "-o", "y")
         elixir = json.loads((self.directory / "y").read_text(encoding="utf-8"))
         self.assertEqual(profile["memory"]["certainty"]["exact_calls"],

@@ -7,15 +7,22 @@
 #include <utility>
 
 #include "train/run/ranks/rank_checkpoints.h"
+#include "train/run/step_labels.h"
 
 namespace elixir::train {
 using runtime::StatePart;
+
+/// What micro-batches and batches of held-out data count for.
+struct LedTrainer::Labels {
+  StepLabels of_steps;
+  std::optional<LabelCount> held_out;
+};
 
 LedTrainer::LedTrainer(const RunInputs& inputs,
                        runtime::TrainerOptions options,
                        bool from_checkpoint,
                        const runtime::TensorSource& source)
-    : inputs_(inputs), ranks_(options.ranks) {
+    : inputs_(inputs), ranks_(options.ranks), labels_(std::make_unique<Labels>()) {
   tell({.call = RankCall::kBegin, .number = options.cpu_threads, .flag = from_checkpoint});
   trainer_.emplace(inputs.captured, inputs.plan, std::move(options), source);
 }
@@ -41,7 +48,7 @@ runtime::PendingStep LedTrainer::step(std::int64_t number,
         .number = number,
         .value = learning_rate,
         .flag = options.time_tasks});
-  options.labels = labels_.of(batch, inputs_, *trainer_);
+  options.labels = labels_->of_steps.of(batch, inputs_, *trainer_);
   return trainer_->step(batch, learning_rate, options);
 }
 
@@ -64,13 +71,13 @@ LedTrainer::BatchLoss LedTrainer::evaluate(std::int64_t batch, std::int64_t batc
   tell({.call = RankCall::kEvaluate, .number = batch, .of = batches});
   const HeldOut& held_out = *inputs_.held_out;
   const BatchInputs tensors = held_out.data->evaluation(batch, batches);
-  if (!held_out_labels_) {
-    held_out_labels_ = LabelCount::of(
+  if (!labels_->held_out) {
+    labels_->held_out = LabelCount::of(
         held_out.program, [&](const std::string& name) { return trainer_->buffer(name); });
   }
   BatchLoss result;
   result.loss = trainer_->evaluate(held_out.program, tensors);
-  if (held_out_labels_) result.labels = held_out_labels_->count(tensors);
+  if (labels_->held_out) result.labels = labels_->held_out->count(tensors);
   return result;
 }
 

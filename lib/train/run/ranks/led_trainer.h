@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,6 @@
 #include "train/run/ranks/rank_times.h"
 #include "train/run/run_directory.h"
 #include "train/run/run_setup.h"
-#include "train/run/step_labels.h"
 
 namespace elixir::train {
 
@@ -74,8 +74,8 @@ class LedTrainer {
   runtime::Ranks ranks_;
   int exceptions_ = std::uncaught_exceptions();
   std::optional<runtime::Trainer> trainer_;
-  StepLabels labels_;
-  std::optional<LabelCount> held_out_labels_;
+  struct Labels;
+  std::unique_ptr<Labels> labels_;
 };
 
 }  // namespace elixir::train
