@@ -256,7 +256,7 @@ void Trainer::State::fill(const TensorSource& source) {
 
 void Trainer::State::set_buffer(const program::Buffer& buffer, const at::Tensor& value) {
   write_buffer(*device, executor->storage_of(buffer), buffer, value);
-  if (not_finite_elements(value) > 0) infinite_buffers.insert(buffer.name);
+  if (buffer.mutated && not_finite_elements(value) > 0) infinite_buffers.insert(buffer.name);
 }
 
 at::Tensor Trainer::State::buffer(const program::Buffer& buffer) const {
@@ -378,17 +378,14 @@ std::vector<double> Trainer::State::weights_of(const std::vector<double>& labels
 }
 
 void Trainer::State::share_losses(StepReport& report, const std::vector<double>& weights) const {
-  if (plan.world == 1) {
-    report.loss =
-        weighted_mean(report.micro_losses.data(), weights.data(), report.micro_losses.size());
-    return;
+  if (plan.world > 1) {
+    std::vector<float> all(report.micro_losses.size() * static_cast<std::size_t>(plan.world));
+    options.ranks.control->all_gather(
+        all.data(),
+        report.micro_losses.data(),
+        static_cast<std::int64_t>(report.micro_losses.size() * sizeof(float)));
+    report.micro_losses = std::move(all);
   }
-  std::vector<float> all(report.micro_losses.size() * static_cast<std::size_t>(plan.world));
-  options.ranks.control->all_gather(
-      all.data(),
-      report.micro_losses.data(),
-      static_cast<std::int64_t>(report.micro_losses.size() * sizeof(float)));
-  report.micro_losses = std::move(all);
   report.loss =
       weighted_mean(report.micro_losses.data(), weights.data(), report.micro_losses.size());
 }

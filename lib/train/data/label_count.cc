@@ -30,17 +30,21 @@ std::optional<LabelCount> LabelCount::of(
   if (!mean) return std::nullopt;
   LabelCount count(edit::labels_program(program, *mean),
                    program.operators[static_cast<std::size_t>(mean->loss)]);
-  std::set<program::StorageId> used{count.target_.storage};
-  if (count.weights_) used.insert(count.weights_->storage);
+  std::set<program::StorageId> needed{count.target_.storage};
+  if (count.weights_) needed.insert(count.weights_->storage);
   for (const program::Operator& op : count.labels_.operators) {
     program::for_each_tensor(
-        op.arguments, [&](const program::TensorRef& tensor) { used.insert(tensor.storage); });
+        op.arguments, [&](const program::TensorRef& tensor) { needed.insert(tensor.storage); });
+  }
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    if (needed.count(program.inputs[i].tensor.storage) != 0) count.inputs_.push_back(i);
   }
   for (const auto& [id, tensor] : captured.constants) {
+    if (needed.count(id) == 0) continue;
     count.known_[static_cast<std::size_t>(id)] = tensor.cpu().storage();
   }
   for (const program::Buffer& each : program.buffers) {
-    if (used.count(each.tensor.storage) == 0) continue;
+    if (needed.count(each.tensor.storage) == 0) continue;
     count.known_[static_cast<std::size_t>(each.tensor.storage)] =
         buffer(each.name).contiguous().storage();
   }
@@ -50,7 +54,7 @@ std::optional<LabelCount> LabelCount::of(
 double LabelCount::count(const std::vector<at::Tensor>& inputs) {
   const c10::NoGradGuard no_gradients;
   storages_ = known_;
-  for (std::size_t i = 0; i < labels_.inputs.size(); ++i) {
+  for (const std::size_t i : inputs_) {
     const program::TensorRef& wanted = labels_.inputs[i].tensor;
     const at::Tensor copy =
         at::empty_strided(wanted.sizes,

@@ -26,7 +26,8 @@ class LabelCount {
   static std::optional<LabelCount> of(const capture::Captured& captured,
                                       const std::function<at::Tensor(const std::string&)>& buffer);
 
-  /// Of one micro-batch: CPU tensors in Program::inputs order. 0 when all are ignored.
+  /// The labels of one micro-batch, which is CPU tensors in Program::inputs order. 0 when all are
+  /// ignored.
   [[nodiscard]] double count(const std::vector<at::Tensor>& inputs);
 
  private:
@@ -35,8 +36,9 @@ class LabelCount {
 
   program::Program labels_;  ///< makes target and weights
   std::vector<replay::ReplayCall> calls_;
-  replay::StorageTable known_;     ///< constants and buffers
-  replay::StorageTable storages_;  ///< of the micro-batch that is counted
+  std::vector<std::size_t> inputs_;  ///< those that it needs, by position
+  replay::StorageTable known_;       ///< constants and buffers that it needs
+  replay::StorageTable storages_;    ///< of the micro-batch that is counted
   program::TensorRef target_;
   std::optional<program::TensorRef> weights_;
   std::int64_t ignored_ = -100;

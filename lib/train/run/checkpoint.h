@@ -2,9 +2,11 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Checkpoints. A checkpoint is a directory, RUN/checkpoints/step-NNNNNNNNNN/. One process writes
-//   model.safetensors      parameters in the training dtype and persistent buffers, by original
-//   name optimizer.safetensors  NAME/master, NAME/moment1, NAME/moment2 state.json everything else
-//   (`elixir.checkpoint`)
+//
+//   model.safetensors      parameters in the training dtype, persistent buffers
+//   optimizer.safetensors  NAME/master, NAME/moment1, NAME/moment2, other buffers of the step
+//   state.json             everything else (`elixir.checkpoint`)
+//
 // Of several ranks each writes a file with its elements of all these tensors, at the same time
 // (shards/rank_file.h), and state.json has their index (shards/shard_index.h). Whoever wrote it,
 // any number of ranks can go on from it.
