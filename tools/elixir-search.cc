@@ -49,6 +49,7 @@ Json answer_document(const std::string& strategy) {
           {"strategy", strategy},
           {"arithmetic", nullptr},
           {"average", nullptr},
+          {"scales_loss", nullptr},
           {"recompute", nullptr},
           {"offloaded_bytes", nullptr},
           {"in_gradients_bytes", nullptr},
@@ -84,6 +85,7 @@ Json document_of(const elixir::search::Found& found) {
   Json document = answer_document(found.plan.strategy);
   document["arithmetic"] = name_of(elixir::plan::arithmetic_of(found.plan.edits));
   document["average"] = elixir::plan::kAverages.name_of(elixir::plan::average_of(found.plan.edits));
+  document["scales_loss"] = elixir::plan::scales_loss(found.plan.edits);
   document["recompute"] = elixir::edit::name_of(found.recomputation.choice);
   document["offloaded_bytes"] = found.recomputation.offloaded_bytes;
   document["in_gradients_bytes"] = found.recomputation.in_gradients_bytes;
@@ -408,6 +410,12 @@ int main(int argc, char** argv) {
                  "largest global gradient norm, as in elixir-train; only 0 (no clipping) changes "
                  "the plan: each chunk is updated as soon as its gradients are complete, and "
                  "gradients take less memory");
+    flags.choice("--loss-scale",
+                 elixir::search::kLossScales,
+                 &request.loss_scale,
+                 "auto: gradients in fp16 are those of the loss times a scale, which elixir-train "
+                 "adapts; a step whose gradients overflow is skipped, so updates wait for all of "
+                 "them; always: in other dtypes, too");
     flags.toggle("--elixir-constants",
                  &request.elixir_constants,
                  "strategy elixir: the original's A100 figures instead of the machine's");

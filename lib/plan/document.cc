@@ -224,12 +224,13 @@ Predicted read_predicted(const JsonCursor& cursor) {
   return predicted;
 }
 
-constexpr NameTable<Edit::Kind, 6> kEditKinds{{{Edit::Kind::kRecompute, "recompute"},
+constexpr NameTable<Edit::Kind, 7> kEditKinds{{{Edit::Kind::kRecompute, "recompute"},
                                                {Edit::Kind::kFuseLoss, "fuse-loss"},
                                                {Edit::Kind::kAlignProducts, "align-products"},
                                                {Edit::Kind::kFuseElementwise, "fuse-elementwise"},
                                                {Edit::Kind::kOffload, "offload"},
-                                               {Edit::Kind::kAverageTokens, "average-tokens"}}};
+                                               {Edit::Kind::kAverageTokens, "average-tokens"},
+                                               {Edit::Kind::kScaleLoss, "scale-loss"}}};
 
 Json write_edit(const Edit& edit) {
   Json entry = {{"edit", kEditKinds.name_of(edit.kind)}};
@@ -256,6 +257,7 @@ Edit read_edit(const JsonCursor& entry) {
     case Edit::Kind::kFuseLoss:
     case Edit::Kind::kFuseElementwise:
     case Edit::Kind::kAverageTokens:
+    case Edit::Kind::kScaleLoss:
       entry.only_keys({"edit"});
       break;
     case Edit::Kind::kRecompute:
@@ -388,11 +390,29 @@ Arithmetic arithmetic_of(const std::vector<Edit>& edits) {
   return arithmetic;
 }
 
+namespace {
+
+bool has_edit(const std::vector<Edit>& edits, Edit::Kind kind) {
+  return std::any_of(
+      edits.begin(), edits.end(), [kind](const Edit& edit) { return edit.kind == kind; });
+}
+
+}  // namespace
+
 Average average_of(const std::vector<Edit>& edits) {
-  const bool tokens = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
-    return edit.kind == Edit::Kind::kAverageTokens;
-  });
-  return tokens ? Average::kTokens : Average::kMicroBatches;
+  return has_edit(edits, Edit::Kind::kAverageTokens) ? Average::kTokens : Average::kMicroBatches;
+}
+
+bool scales_loss(const std::vector<Edit>& edits) {
+  return has_edit(edits, Edit::Kind::kScaleLoss);
+}
+
+bool takes_loss_gradient(const std::vector<Edit>& edits) {
+  return has_edit(edits, Edit::Kind::kAverageTokens) || scales_loss(edits);
+}
+
+bool waits_for_norm(const std::vector<Edit>& edits, double clip_norm) {
+  return clip_norm > 0 || scales_loss(edits);
 }
 
 Json to_json(const Plan& plan) {

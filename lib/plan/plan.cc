@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "program/loss_scale.h"
 
 namespace elixir::plan {
 namespace {
@@ -293,6 +294,13 @@ void check_against(const Plan& plan, const program::Program& program) {
     throw Error(info);
   }
   if (plan.accumulation_steps < 1) inconsistent("accumulation_steps is less than 1");
+  if (scales_loss(plan.edits) && !plan.clips_gradients) {
+    inconsistent("it scales the loss, but updates wait for no norm");
+  }
+  const auto needs = program::needs_loss_scale(program);
+  if (needs && plan.optimizer != program::Optimizer::kNone && !scales_loss(plan.edits)) {
+    inconsistent("it has no loss scale, but " + *needs);
+  }
   if (plan.ranks_per_node < 1 || plan.world % plan.ranks_per_node != 0) {
     inconsistent(
         fmt::format("{} ranks cannot fill machines of {} each", plan.world, plan.ranks_per_node));

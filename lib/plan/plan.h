@@ -104,14 +104,17 @@ struct Edit {
   /// split into what tensor cores like and a small rest (edit/aligned_products.h). Fuse
   /// elementwise: norms and elementwise operators become groups (edit/fusion/fuse_elementwise.h).
   /// Offload: `storages` wait on the host between forward and backward (edit/offload.h). Average
-  /// tokens: micro-batches count by their labels (edit/loss/token_mean.h).
+  /// tokens: micro-batches count by their labels (edit/loss/token_mean.h). Scale loss: gradients
+  /// are those of the loss times a loss scale. Both take the gradient of the loss from an input
+  /// (edit/loss/loss_gradient.h).
   enum class Kind : std::uint8_t {
     kRecompute,
     kFuseLoss,
     kAlignProducts,
     kFuseElementwise,
     kOffload,
-    kAverageTokens
+    kAverageTokens,
+    kScaleLoss
   } kind = Kind::kRecompute;
   std::vector<program::StorageId> storages = {};   ///< ids in the program before this edit
   std::vector<program::OperatorId> products = {};  ///< ids in the program before this edit
@@ -139,6 +142,13 @@ enum class Average : std::uint8_t { kTokens, kMicroBatches };
 inline constexpr NameTable<Average, 2> kAverages{
     {{Average::kTokens, "tokens"}, {Average::kMicroBatches, "micro-batches"}}};
 [[nodiscard]] Average average_of(const std::vector<Edit>& edits);
+/// Whether gradients are those of the loss times a loss scale.
+[[nodiscard]] bool scales_loss(const std::vector<Edit>& edits);
+/// Whether the program's last input is the gradient of its loss (edit/loss/loss_gradient.h).
+[[nodiscard]] bool takes_loss_gradient(const std::vector<Edit>& edits);
+/// Whether updates wait for the norm of all gradients: to clip them, or to leave a step out whose
+/// scaled gradients are not finite.
+[[nodiscard]] bool waits_for_norm(const std::vector<Edit>& edits, double clip_norm);
 
 /// The dtype that gradients are kept in after the ranks have added them up in fp32 and in rank
 /// order. Parameters: rounded to the parameters' dtype.

@@ -2,10 +2,6 @@
 // Copyright 2026 The Elixir authors
 #include "program/loss_scale.h"
 
-#include <utility>
-
-#include "core/error.h"
-
 namespace elixir::program {
 
 std::optional<std::string> needs_loss_scale(const Program& program) {
@@ -22,17 +18,6 @@ std::optional<std::string> needs_loss_scale(const Program& program) {
     if (half) return "`" + op.name + "` in backward makes float16 gradients";
   }
   return std::nullopt;
-}
-
-void refuse_without_loss_scale(const Program& program) {
-  const auto why = needs_loss_scale(program);
-  if (!why) return;
-  const bool asked = program.precision == Precision::kFloat16;
-  Error error = Error(ErrorCode::kUnsupportedModel,
-                      "training in fp16 needs a loss scale, which this version does not have")
-                    .help(asked ? "profile with --precision bf16, search and train that"
-                                : "export the model in bfloat16 or float32");
-  throw std::move(error.note(*why));
 }
 
 }  // namespace elixir::program

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Whether a program needs a loss scale to train. In float16, gradients below 6e-8 become 0, so
-// training without a loss scale silently learns nothing.
+// training without a loss scale silently learns nothing (Micikevicius et al., arXiv 1710.03740).
 
 #include <optional>
 #include <string>
@@ -14,9 +14,5 @@ namespace elixir::program {
 /// The reason: the first trained parameter, or the first operator of backward, with a float16
 /// gradient. nullopt when no loss scale is needed.
 [[nodiscard]] std::optional<std::string> needs_loss_scale(const Program& program);
-
-/// Throws kUnsupportedModel, suggesting bf16, when the program needs a loss scale: no tool has one
-/// yet.
-void refuse_without_loss_scale(const Program& program);
 
 }  // namespace elixir::program

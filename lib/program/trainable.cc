@@ -10,7 +10,6 @@
 
 #include "core/error.h"
 #include "program/arguments/writes.h"
-#include "program/loss_scale.h"
 #include "program/names/labels.h"
 
 namespace elixir::program {
@@ -63,7 +62,6 @@ bool is_trainable(const Parameter& parameter) {
 }
 
 void refuse_untrainable(const Program& program) {
-  refuse_without_loss_scale(program);
   refuse_dtypes(program);
   refuse_writes(program);
 }

@@ -14,11 +14,9 @@ namespace elixir::program {
 [[nodiscard]] bool is_trainable(const Parameter& parameter);
 
 /// Throws kUnsupportedModel when the program
-/// - needs a loss scale (loss_scale.h),
 /// - has a parameter that is not trainable,
 /// - writes a parameter or an input in place: parameters change in updates alone, and an input
-/// belongs to
-///   whoever gave it.
+///   belongs to whoever gave it.
 void refuse_untrainable(const Program& program);
 
 }  // namespace elixir::program

@@ -36,6 +36,7 @@ at::Tensor conform(const at::Tensor& tensor, const program::Input& input) {
 
 MicroBatches conforming(const MicroBatches& batch,
                         const program::Program& program,
+                        std::size_t inputs,
                         std::size_t micro_batches) {
   if (batch.size() != micro_batches) {
     throw Error(ErrorCode::kDataMismatch,
@@ -43,20 +44,20 @@ MicroBatches conforming(const MicroBatches& batch,
                 batch.size(),
                 micro_batches);
   }
-  MicroBatches inputs;
+  MicroBatches conformed;
   for (const std::vector<at::Tensor>& micro_batch : batch) {
-    if (micro_batch.size() != program.inputs.size()) {
+    if (micro_batch.size() != inputs) {
       throw Error(ErrorCode::kDataMismatch,
                   "{} inputs given, the program has {}",
                   micro_batch.size(),
-                  program.inputs.size());
+                  inputs);
     }
-    std::vector<at::Tensor>& tensors = inputs.emplace_back();
+    std::vector<at::Tensor>& tensors = conformed.emplace_back();
     for (std::size_t i = 0; i < micro_batch.size(); ++i) {
       tensors.push_back(conform(micro_batch[i], program.inputs[i]));
     }
   }
-  return inputs;
+  return conformed;
 }
 
 }  // namespace elixir::runtime

@@ -11,10 +11,11 @@
 namespace elixir::runtime {
 
 /// `batch` with the layout of the program's inputs: what has other strides is copied. Throws
-/// kDataMismatch when it does not have `micro_batches` parts with the program's inputs each, or
-/// when a tensor has another shape or dtype or is not on the CPU.
+/// kDataMismatch when it does not have `micro_batches` parts with the program's first `inputs`
+/// inputs each, or when a tensor has another shape or dtype or is not on the CPU.
 [[nodiscard]] MicroBatches conforming(const MicroBatches& batch,
                                       const program::Program& program,
+                                      std::size_t inputs,
                                       std::size_t micro_batches);
 
 }  // namespace elixir::runtime

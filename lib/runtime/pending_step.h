@@ -30,7 +30,9 @@ class PendingStep {
     double own_loss = 0;               ///< with `report`, which is of all ranks
     /// Of the micro-batches of all ranks, rank after rank; their mean is 1. 0: without labels.
     std::vector<double> weights;
-    std::size_t first_own = 0;   ///< weight of this rank's first micro-batch
+    std::size_t first_own = 0;  ///< weight of this rank's first micro-batch
+    double learning_rate = 0;   ///< once the step before is settled; so is the next
+    std::optional<double> loss_scale;
     std::exception_ptr failure;  ///< or these
     /// Waits until the step's losses are known.
     std::function<std::vector<float>()> wait_for_losses;

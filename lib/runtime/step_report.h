@@ -27,6 +27,8 @@ struct StepOptions {
   /// micro-batches count alike. Given on all ranks or on none; where a step has several
   /// micro-batches, only for a plan that averages over labels (plan::Average).
   std::vector<double> labels;
+  /// The learning rate if the step before turns out to be skipped. nullopt: the same.
+  std::optional<double> rate_after_skip;
 };
 
 struct MemoryUse {
@@ -38,10 +40,15 @@ struct MemoryUse {
 };
 
 struct StepReport {
-  double loss = 0;                      ///< of all ranks, averaged as the plan says
-  std::vector<float> micro_losses;      ///< as computed, one per micro-batch, rank after rank
-  std::optional<double> gradient_norm;  ///< with clipping
-  double step_ns = 0;                   ///< wall clock; this and what follows: of this rank
+  double loss = 0;                  ///< of all ranks, averaged as the plan says
+  std::vector<float> micro_losses;  ///< as computed, one per micro-batch, rank after rank
+  /// With clipping or a loss scale, unless the step was skipped. Of the unscaled gradients.
+  std::optional<double> gradient_norm;
+  double learning_rate = 0;
+  std::optional<double> loss_scale;  ///< of this step
+  /// Scaled gradients were not finite: nothing was updated.
+  bool skipped = false;
+  double step_ns = 0;  ///< wall clock; this and what follows: of this rank
   /// By stream. Only if the step's tasks were timed (StepOptions).
   std::optional<std::array<double, schedule::kStreamCount>> busy_ns;
   MemoryUse memory;

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
@@ -90,19 +89,6 @@ schedule::Schedule lower_checked(const replay::ProgramReplay& replay,
   return schedule;
 }
 
-/// For a plan that averages over labels: the gradient of each loss, the program's last input.
-void add_loss_gradients(MicroBatches& inputs,
-                        const program::Program& program,
-                        const plan::Plan& plan,
-                        const double* weights) {
-  if (plan::average_of(plan.edits) == plan::Average::kMicroBatches) return;
-  const program::TensorRef& gradient = program.inputs.back().tensor;
-  const auto options = at::TensorOptions().dtype(capture::scalar_type(gradient.dtype));
-  for (std::vector<at::Tensor>& tensors : inputs) {
-    tensors.push_back(at::full(gradient.sizes, *weights++, options));
-  }
-}
-
 }  // namespace
 
 /// A forward-only program that uses the training program's chunks and module buffers.
@@ -132,6 +118,7 @@ struct Trainer::State {
   std::map<std::string, std::unique_ptr<Evaluation>> evaluations;  ///< by fingerprint
   std::set<std::string> infinite_buffers;  ///< names; they began with values that are not finite
   bool said_no_labels = false;
+  LossScaler scaler;
   std::int64_t steps_done = 0;
   std::shared_ptr<PendingStep::Outcome> under_way;  ///< the step that is not settled yet
 
@@ -141,7 +128,8 @@ struct Trainer::State {
         constants(std::move(captured.constants)),
         replay(std::move(captured.program)),
         layouts(lay_out_parameters(replay.program(), plan, options.optimizer.no_decay)),
-        optimizer(replay.program(), plan, options.optimizer, layouts, options.ranks.rank()) {}
+        optimizer(replay.program(), plan, options.optimizer, layouts, options.ranks.rank()),
+        scaler(options.loss_scale) {}
 
   ~State() {
     if (device) device->abandon_steps();
@@ -168,6 +156,12 @@ struct Trainer::State {
   void settle_state();
   /// Several ranks: the losses of all of them, in rank order, and their mean by these weights.
   void share_losses(StepReport& report, const std::vector<double>& weights) const;
+  [[nodiscard]] bool scales_loss() const { return plan::scales_loss(plan.edits); }
+  [[nodiscard]] std::int64_t updates_done() const {
+    return steps_done - scaler.state().skipped_steps;
+  }
+  /// Begins the optimizer's and the loss's part of a step, when the one before is settled.
+  void begin(PendingStep::Outcome& step, double learning_rate);
   /// What the micro-batches of all ranks count for (PendingStep::Outcome).
   [[nodiscard]] std::vector<double> weights_of(const std::vector<double>& labels) const;
   [[nodiscard]] std::size_t first_own() const {
@@ -181,7 +175,7 @@ struct Trainer::State {
 
 void Trainer::State::build() {
   schedule::LoweringOptions lowering;
-  lowering.clip_gradients = options.optimizer.clip_norm > 0;
+  lowering.clip_gradients = plan::waits_for_norm(plan.edits, options.optimizer.clip_norm);
   if (lowering.clip_gradients && schedule::shares_gradients(plan)) {
     throw Error(ErrorCode::kConflictingFlags,
                 "clip_norm {} needs all gradients at once, and the plan has no room for them",
@@ -318,7 +312,9 @@ Trainer::Trainer(capture::Captured captured,
     options.ranks.recorder->set_predicted_step(static_cast<double>(plan.predicted.step_ns));
   }
   if (options.cpu_threads > 0) at::set_num_threads(options.cpu_threads);
-  if (options.optimizer.clip_norm <= 0) plan::make_moments_at_once(plan);
+  if (!plan::waits_for_norm(plan.edits, options.optimizer.clip_norm)) {
+    plan::make_moments_at_once(plan);
+  }
   program::Program edited = schedule::edited_program(captured.program, plan);
   captured.constants = constants_of(edited, captured.program, captured.constants);
   captured.program = std::move(edited);
@@ -350,13 +346,19 @@ Error Trainer::State::not_finite(const PendingStep::Outcome& failed) const {
     const bool shares = buffer.role == schedule::BufferRole::kGradients && buffer.shares >= 0;
     if (shares) kept[static_cast<std::size_t>(buffer.chunk)] = false;
   }
-  return not_finite_error({.number = step,
-                           .program = program(),
-                           .layouts = layouts,
-                           .parameters = *parameters,
-                           .optimizer = optimizer,
-                           .device = *device,
-                           .gradients_kept = std::move(kept)});
+  Error error = not_finite_error({.number = step,
+                                  .program = program(),
+                                  .layouts = layouts,
+                                  .parameters = *parameters,
+                                  .optimizer = optimizer,
+                                  .device = *device,
+                                  .gradients_kept = std::move(kept)});
+  if (failed.loss_scale) {
+    error.note(fmt::format("the loss scale was {}{}",
+                           *failed.loss_scale,
+                           scaler.may_skip() ? "" : ", and becomes no smaller"));
+  }
+  return error;
 }
 
 std::vector<double> Trainer::State::weights_of(const std::vector<double>& labels) const {
@@ -409,11 +411,15 @@ void Trainer::State::settle() {
     for (std::size_t m = 0; m < report.micro_losses.size(); ++m) {
       finite_losses &= step->weights[m] == 0 || std::isfinite(report.micro_losses[m]);
     }
-    if (!agreed(finite_losses && optimizer.finite())) {
+    report.learning_rate = step->learning_rate;
+    report.loss_scale = step->loss_scale;
+    report.skipped = scales_loss() && optimizer.norm_overflowed() && scaler.may_skip();
+    if (!agreed(finite_losses && (report.skipped || optimizer.finite()))) {
       executor->abandon();  // the next step may be under way
       throw not_finite(*step);
     }
-    report.gradient_norm = optimizer.gradient_norm();
+    if (!report.skipped) report.gradient_norm = optimizer.gradient_norm();
+    if (scales_loss()) report.skipped ? scaler.skipped() : scaler.made();
     steps_done = step->number;
     step->report = std::move(report);
   } catch (...) {
@@ -454,13 +460,15 @@ PendingStep Trainer::State::start_step(const MicroBatches& batch,
                     "steps without labels are not mentioned",
                     outcome->number));
   }
-  MicroBatches inputs = batch;
-  add_loss_gradients(inputs, program(), plan, outcome->weights.data() + first_own());
-  inputs = executor->conforming_inputs(inputs);  // a refusal leaves the step before alone
+  // A refusal leaves the step before alone.
+  MicroBatches inputs = executor->conforming_inputs(batch);
+  const std::shared_ptr<PendingStep::Outcome> before = under_way;
   try {
     executor->issue(std::move(inputs), options.seed, outcome->number, step_options, [&] {
       settle();
-      optimizer.begin_step(outcome->number, learning_rate, plan.accumulation_steps * plan.world);
+      const bool follows_skip = before && before->report->skipped;
+      begin(*outcome,
+            follows_skip ? step_options.rate_after_skip.value_or(learning_rate) : learning_rate);
     });
   } catch (...) {
     // All steps under way are discarded.
@@ -469,6 +477,22 @@ PendingStep Trainer::State::start_step(const MicroBatches& batch,
   }
   under_way = outcome;
   return PendingStep(std::move(outcome));
+}
+
+void Trainer::State::begin(PendingStep::Outcome& step, double learning_rate) {
+  step.learning_rate = learning_rate;
+  if (scales_loss()) step.loss_scale = scaler.state().scale;
+  const double scale = step.loss_scale.value_or(1.0);
+  optimizer.begin_step({.number = step.number,
+                        .update = updates_done() + 1,
+                        .learning_rate = learning_rate,
+                        .micro_batches = plan.accumulation_steps * plan.world,
+                        .loss_scale = scale});
+  std::vector<double> gradients;
+  for (int m = 0; m < plan.accumulation_steps; ++m) {
+    gradients.push_back(step.weights[step.first_own + static_cast<std::size_t>(m)] * scale);
+  }
+  executor->set_loss_gradients(std::move(gradients));
 }
 
 PendingStep Trainer::step(const MicroBatches& batch,
@@ -497,6 +521,17 @@ double Trainer::evaluate(const capture::Captured& evaluation,
 
 std::int64_t Trainer::steps_done() const {
   return state_->steps_done;
+}
+std::int64_t Trainer::updates_done() const {
+  return state_->updates_done();
+}
+bool Trainer::has_step_under_way() const {
+  return state_->under_way != nullptr;
+}
+std::optional<LossScaleState> Trainer::loss_scale() const {
+  const LossScaleState& state = state_->scaler.state();
+  if (!state_->scales_loss() && state.skipped_steps == 0) return std::nullopt;
+  return state;
 }
 const plan::Plan& Trainer::plan() const {
   return state_->plan;
@@ -527,6 +562,11 @@ void Trainer::set_buffer(const std::string& name, const at::Tensor& value) {
 void Trainer::set_steps_done(std::int64_t steps) {
   state_->settle_state();
   state_->steps_done = steps;
+}
+
+void Trainer::set_loss_scale(const LossScaleState& state) {
+  state_->settle_state();
+  state_->scaler.set_state(state);
 }
 
 HeldElements Trainer::held(const std::string& parameter, int rank) const {

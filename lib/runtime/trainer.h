@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 
 #include "capture/capture.h"
 #include "plan/plan.h"
+#include "runtime/loss_scaler.h"
 #include "runtime/pending_step.h"
 #include "runtime/state_part.h"
 #include "runtime/step_report.h"
@@ -56,6 +58,11 @@ class Trainer {
 
   /// Steps that have ended without a failure. Does not wait for the one under way.
   [[nodiscard]] std::int64_t steps_done() const;
+  /// The part of these steps that was not skipped, and that bias corrections count.
+  [[nodiscard]] std::int64_t updates_done() const;
+  [[nodiscard]] bool has_step_under_way() const;
+  /// After steps_done(). nullopt: the plan has no loss scale, and no step was skipped before.
+  [[nodiscard]] std::optional<LossScaleState> loss_scale() const;
   [[nodiscard]] const plan::Plan& plan() const;
   [[nodiscard]] const program::Program& program() const;
   [[nodiscard]] const schedule::Schedule& schedule() const;
@@ -71,6 +78,7 @@ class Trainer {
   void set_state(const std::string& parameter, StatePart part, const at::Tensor& value);
   void set_buffer(const std::string& name, const at::Tensor& value);
   void set_steps_done(std::int64_t steps);
+  void set_loss_scale(const LossScaleState& state);
 
   /// The elements of a parameter, and of its optimizer state, that a rank holds. They are counted
   /// in the order of memory, by the program's strides.

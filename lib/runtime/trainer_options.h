@@ -13,6 +13,7 @@
 
 #include "program/choices.h"
 #include "runtime/cpu_order.h"
+#include "runtime/loss_scaler.h"
 #include "runtime/ranks/communicator.h"
 #include "runtime/task_hook.h"
 
@@ -33,6 +34,7 @@ using FillProgress = std::function<void(double done_fraction, const std::string&
 struct TrainerOptions {
   DeviceKind device = DeviceKind::kCpu;
   OptimizerOptions optimizer;
+  LossScaleOptions loss_scale;  ///< for a plan that scales the loss (plan::scales_loss())
   std::uint64_t seed = 0;
   int cpu_threads = 0;  ///< 0: LibTorch's default; used for operators and for AdamW alike
   /// Fill with NaN what holds nothing any more: evicted blocks, staging and landing buffers that

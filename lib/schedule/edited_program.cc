@@ -12,6 +12,7 @@
 #include "edit/aligned_products.h"
 #include "edit/fusion/fuse_elementwise.h"
 #include "edit/loss/fused_loss.h"
+#include "edit/loss/loss_gradient.h"
 #include "edit/loss/token_mean.h"
 #include "edit/offload.h"
 #include "edit/recompute.h"
@@ -84,20 +85,29 @@ program::Program offloaded(const program::Program& program,
   return edit::offload(program, edit.storages, edit.window_bytes);
 }
 
-program::Program averaged(program::Program program, std::size_t position) {
+program::Program with_loss_gradient(program::Program program, std::size_t position) {
   std::optional<program::Program> edited = edit::take_loss_gradient(std::move(program));
   if (!edited) {
     throw Error(ErrorCode::kInconsistentPlan,
-                "edit {} averages over labels, but the program's loss is no mean over labels",
+                "edit {} gives the gradient of the loss, with which backward does not begin",
                 position)
         .help(kSearchAgain);
   }
   return *std::move(edited);
 }
 
+void check_average(const program::Program& program, std::size_t position) {
+  if (edit::find_token_mean(program)) return;
+  throw Error(ErrorCode::kInconsistentPlan,
+              "edit {} averages over labels, but the program's loss is no mean over labels",
+              position)
+      .help(kSearchAgain);
+}
+
 }  // namespace
 
 program::Program apply_edits(program::Program program, const std::vector<plan::Edit>& edits) {
+  bool takes_loss_gradient = false;
   for (std::size_t i = 0; i < edits.size(); ++i) {
     switch (edits[i].kind) {
       case plan::Edit::Kind::kFuseLoss:
@@ -116,7 +126,11 @@ program::Program apply_edits(program::Program program, const std::vector<plan::E
         program = offloaded(program, edits[i], i);
         break;
       case plan::Edit::Kind::kAverageTokens:
-        program = averaged(std::move(program), i);
+        check_average(program, i);
+        [[fallthrough]];
+      case plan::Edit::Kind::kScaleLoss:
+        if (std::exchange(takes_loss_gradient, true)) break;
+        program = with_loss_gradient(std::move(program), i);
         break;
     }
   }

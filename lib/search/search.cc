@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "program/loss_scale.h"
 #include "search/activations/activation_choice.h"
 #include "search/activations/search_activations.h"
 #include "search/problem.h"
@@ -57,13 +58,24 @@ plan::Average average_of(const Request& request) {
                                                        : plan::Average::kMicroBatches;
 }
 
+bool scales_loss(const program::Program& captured, const Request& request) {
+  if (request.optimizer == program::Optimizer::kNone) return false;
+  return request.loss_scale == LossScale::kAlways || program::needs_loss_scale(captured);
+}
+
+WantedArithmetic wanted_of(const program::Program& captured,
+                           const Request& request,
+                           plan::Arithmetic arithmetic) {
+  return {arithmetic, average_of(request), scales_loss(captured, request)};
+}
+
 /// A plan exists with the other arithmetic.
 bool fused_would_do(const program::Program& captured,
                     const hardware::HardwareProfile& hardware,
                     const Request& request) {
   std::vector<std::string> losses_kept;
-  const EditedProgram start =
-      with_arithmetic(captured, plan::Arithmetic::kFused, average_of(request), losses_kept);
+  const EditedProgram start = with_arithmetic(
+      captured, wanted_of(captured, request, plan::Arithmetic::kFused), losses_kept);
   const bool fuses = plan::arithmetic_of(start.edits.edits) == plan::Arithmetic::kFused;
   return fuses && would_do(start, hardware, request);
 }
@@ -76,13 +88,16 @@ std::vector<std::string> strategies() {
 
 Outcome search(const program::Program& program,
                const hardware::HardwareProfile& hardware,
-               const Request& request) {
-  check_request(request);
+               const Request& asked) {
+  check_request(asked);
+  Request request = asked;
+  // A step is left out when any of its gradients is not finite, so its updates wait for all.
+  request.clip_gradients |= scales_loss(program, request);
   std::vector<std::string> losses_kept;
   const plan::Arithmetic arithmetic =
       request.arithmetic.value_or(default_arithmetic(program.target.kind));
   const EditedProgram start =
-      with_arithmetic(program, arithmetic, average_of(request), losses_kept);
+      with_arithmetic(program, wanted_of(program, request, arithmetic), losses_kept);
   Outcome outcome = search_activations(start, hardware, request);
   if (auto* found = std::get_if<Found>(&outcome)) found->losses_kept = losses_kept;
   auto* no = std::get_if<Infeasible>(&outcome);

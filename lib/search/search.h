@@ -34,6 +34,14 @@ enum class OptimizerState : std::uint8_t {
 inline constexpr NameTable<OptimizerState, 2> kOptimizerStates{
     {{OptimizerState::kAuto, "auto"}, {OptimizerState::kHost, "host"}}};
 
+/// Whether gradients are those of the loss times a loss scale.
+enum class LossScale : std::uint8_t {
+  kAuto,  ///< where a gradient is float16 (program/loss_scale.h)
+  kAlways
+};
+inline constexpr NameTable<LossScale, 2> kLossScales{
+    {{LossScale::kAuto, "auto"}, {LossScale::kAlways, "always"}}};
+
 /// What a search takes unless told otherwise: the fastest. On a CPU, groups of elementwise
 /// operators are slower than LibTorch's vectorised loops.
 [[nodiscard]] constexpr plan::Arithmetic default_arithmetic(program::DeviceKind target) {
@@ -59,7 +67,8 @@ struct Request {
   std::int64_t network_bytes_per_s = hardware::kAssumedNetworkBytesPerS;
   int accumulation_steps = 1;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
-  bool clip_gradients = true;  ///< plan for a global norm before the updates
+  bool clip_gradients = true;  ///< plan for a global norm before the updates; so do loss scales
+  LossScale loss_scale = LossScale::kAuto;
   program::DType moment_dtype = program::DType::kFloat32;  ///< of AdamW's moments: fp32 or bf16
   OptimizerState optimizer_state = OptimizerState::kAuto;  ///< of strategy optimal
   /// nullopt: for `optimal` whatever is fastest, and nothing where everything fits the device; for

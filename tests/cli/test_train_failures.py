@@ -318,20 +318,6 @@ class NotFinite(TrainTest):
         self.assertIn("the update of `scale`",
                       self.stops(*self.flags(**odd, clip_norm=0, output="free")))
 
-    def test_fp16_is_refused_without_a_loss_scale(self):
-        save_traced(tiny_model().half(), self.directory / "half.pt")
-        profiles = {"half.json": ["half.pt"],
-                    "asked.json": [self.shared / "model.pt", "--precision", "fp16"]}
-        for name, words in profiles.items():
-            tool("ELIXIR_PROFILE", *words, "--target", "cpu", "-o", name, cwd=self.directory)
-            tool("ELIXIR_SEARCH", "--profile", name, "--hardware", self.shared / "hardware.json",
-                 cwd=self.directory, code=2)
-        self.assertFalse((self.directory / "plan.json").exists())
-        self.fails(2, "EX0311", *self.flags("roomy", model="half.pt"),
-                   mentions=["loss scale", "bfloat16"])
-        self.fails(2, "EX0311", *self.flags(self.plan("roomy", precision="fp16")),
-                   mentions=["loss scale", "--precision bf16"])
-
 
 class LiveRun(TrainTest):
     """What happens to a run while it goes on."""

@@ -781,6 +781,162 @@ class Average(ReferenceTest):
         self.assertIn(f"held-out loss {loss:.4f}", result.out + result.err)
 
 
+class LossScale(ReferenceTest):
+    """fp16 with a loss scale, as torch.amp.GradScaler has it: steps that overflow are skipped."""
+
+    STEPS = 12
+
+    def scale(self, initial):
+        return f"dynamic:initial={initial},interval=3"
+
+    def model(self, upcasts=True):
+        import torch
+
+        class Classifier(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embed = torch.nn.Embedding(12, 16)
+                self.norm = torch.nn.LayerNorm(16)
+                self.head = torch.nn.Linear(16, 12)
+
+            def forward(self, ids, labels):
+                logits = self.head(self.norm(torch.tanh(self.embed(ids))))
+                logits = logits.float() if upcasts else logits
+                return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+        torch.manual_seed(3)
+        return Classifier()
+
+    def samples(self):
+        import torch
+
+        torch.manual_seed(5)
+        return {key: torch.randint(0, 12, (20, 11)) for key in ("ids", "labels")}
+
+    def half_by_torch(self, model, samples, scale):
+        """fp32 masters and fp16 parameters; (loss, scale, whether it was skipped) of each step."""
+        import torch
+
+        torch.set_num_threads(1)
+        half = list(model.parameters())
+        masters = [torch.nn.Parameter(p.detach().float()) for p in half]
+        optimizer = torch.optim.AdamW(masters, lr=self.LR, weight_decay=0, foreach=False)
+        good, steps = 0, []
+        for step in range(1, self.STEPS + 1):
+            rows = [(seed_of(self.SEED, step, row) * 20) >> 64 for row in range(self.ROWS)]
+            for parameter in half:
+                parameter.grad = None
+            loss = model(*(x[rows] for x in samples.values()))
+            (loss * scale).backward()
+            for master, parameter in zip(masters, half):
+                master.grad = parameter.grad.float() / scale
+            skipped = not all(torch.isfinite(master.grad).all() for master in masters)
+            steps.append((float(loss.detach()), scale, skipped))
+            if skipped:
+                scale, good = scale / 2, 0
+                continue
+            optimizer.step()
+            with torch.no_grad():
+                for master, parameter in zip(masters, half):
+                    parameter.copy_(master)
+            good += 1
+            if good == 3:
+                scale, good = scale * 2, 0
+        return steps
+
+    def expect_same(self, name, flags, model, samples, initial):
+        """`model` is in fp16; `flags` train what has been saved of it under this name."""
+        import torch
+        from safetensors.torch import load_file
+
+        expected = self.half_by_torch(model, samples, initial)
+        self.assertGreaterEqual(sum(skipped for _, _, skipped in expected), 3)
+        scales = [scale for _, scale, _ in expected]
+        self.assertTrue(any(later > scale for scale, later in zip(scales, scales[1:])))
+        flags = {**flags, "steps": self.STEPS, "loss_scale": self.scale(initial)}
+        result = self.succeeds(*self.flags(**flags), "--export", f"{name}.out.safetensors")
+        self.assertIn(f"loss scale dynamic from {initial}", result.err)
+        self.assertIn("skipped: gradients overflow", result.err)
+        for line, (loss, scale, skipped) in zip(self.metrics(f"{name}-run"), expected):
+            self.assertEqual((line["loss_scale"], line["skipped"]), (scale, skipped))
+            self.assertAlmostEqual(line["loss"], loss, delta=1e-3 * abs(loss))
+            self.assertEqual(line["grad_norm"] is None, skipped)
+        got = load_file(str(self.directory / f"{name}.out.safetensors"))
+        for key, value in state_of(model).items():
+            self.assertEqual(got[key].dtype, torch.float16)
+            torch.testing.assert_close(got[key], value, rtol=4e-3, atol=1e-3)
+
+    def test_fp16_trains_as_in_pytorch(self):
+        import copy
+
+        model, samples = self.model(), self.samples()
+        flags = self.saved("half", copy.deepcopy(model).half(), samples)
+        self.expect_same("half", flags, model.half(), samples, 2**24)
+
+    def test_precision_fp16_trains_as_in_pytorch(self):
+        """The loss is fp16, and so a scale of 65,536 infinite."""
+        import copy
+
+        model, samples = self.model(upcasts=False), self.samples()
+        flags = self.saved("cast", copy.deepcopy(model), samples, ("--precision", "fp16"))
+        self.expect_same("cast", flags, model.half(), samples, 2**18)
+
+    def test_placement_resume_and_ranks_change_no_bit(self):
+        import copy
+
+        flags = self.saved("half", copy.deepcopy(self.model()).half(), self.samples())
+        flags.update(loss_scale=self.scale(2**24), warmup_steps=4)
+
+        def planned(name, *words):
+            tool("ELIXIR_SEARCH", "--profile", "half.profile.json", "--hardware",
+                 self.shared / "hardware.json", "--gpu-memory", "1GiB", "--host-memory", "4GiB",
+                 "--arithmetic", "as-eager", *words, "-o", f"{name}.json", cwd=self.directory)
+            return self.directory / f"{name}.json"
+
+        def result(run):
+            keys = ("loss", "learning_rate", "loss_scale", "skipped")
+            return [[line[key] for key in keys] for line in self.metrics(run)]
+
+        two = planned("two", "--accumulation-steps", 2)
+        host = planned("host", "--accumulation-steps", 2, "--optimizer-state", "host")
+        ranks = planned("ranks", "--gpus", 2)
+        flags.update(plan=two, steps=self.STEPS)
+        self.succeeds(*self.flags(**{**flags, "output": "whole"}))
+        whole = result("whole")
+        self.assertGreaterEqual(sum(line[3] for line in whole), 4)
+        # The schedule counts updates: a skipped step has the rate of the one that is made.
+        updates = 0
+        for line in whole:
+            self.assertAlmostEqual(line[1], self.LR * min(1, (updates + 1) / 4))
+            updates += not line[3]
+        self.succeeds(*self.flags(**{**flags, "output": "offloaded", "plan": host}))
+        self.assertEqual(result("offloaded"), whole)
+        self.succeeds(*self.flags(**{**flags, "output": "parts", "steps": 5}))
+        checkpoint = json.loads(
+            (self.directory / "parts/checkpoints/step-0000000005/state.json").read_text())
+        self.assertEqual(checkpoint["loss_scale"]["skipped_steps"],
+                         sum(line[3] for line in whole[:5]))
+        self.succeeds("--resume", "parts", "--steps", self.STEPS, "--plan", ranks)
+        self.assertEqual(result("parts"), whole)
+
+    def test_what_does_not_fit_is_refused(self):
+        model, samples = self.model(), self.samples()
+        flags = self.saved("whole", model, samples)
+        for value, mention in (("dynamic:initial=x", "initial is a number"),
+                               ("dynamic:speed=2", "`speed` is no part"),
+                               ("dynamic:minimum=8,initial=4", "initial is less than minimum"),
+                               ("-1", "neither"), ("dynamics", "follows")):
+            self.fails(2, "EX0102", *self.flags(**flags), f"--loss-scale={value}",
+                       mentions=[mention])
+        self.fails(2, "EX0104", *self.flags(**flags), "--loss-scale", "1024",
+                   mentions=["--loss-scale always"])
+        # A fixed scale under which gradients overflow ends the run.
+        flags = self.saved("half", model.half(), samples)
+        result = self.run_tool(*self.flags(**flags), "--loss-scale", "16777216")
+        self.assertIn("error[EX0706]", result.err)
+        self.assertIn("the loss scale was 16777216, and becomes no smaller", result.err)
+
+
 class Regions(ReferenceTest):
     """Regions of a scripted model act as in PyTorch, or are refused."""
 

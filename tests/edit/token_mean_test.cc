@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "edit/dataflow.h"
+#include "edit/loss/loss_gradient.h"
 #include "fakes/program_builder.h"
 #include "program/lifetimes.h"
 
@@ -87,7 +88,7 @@ bool has_call(const Program& program, const std::string& name) {
   });
 }
 
-TEST(TokenMean, TheGradientOfTheLossBecomesTheLastInput) {
+TEST(LossGradient, BecomesTheLastInput) {
   const Program program = classifier({});
   const auto edited = take_loss_gradient(program);
   ASSERT_TRUE(edited.has_value());
@@ -108,6 +109,12 @@ TEST(TokenMean, TheGradientOfTheLossBecomesTheLastInput) {
   EXPECT_FALSE(take_loss_gradient(*edited).has_value());
 }
 
+TEST(LossGradient, IsThatOfAnyLoss) {
+  EXPECT_TRUE(take_loss_gradient(classifier({.reduction = 2})).has_value());
+  EXPECT_TRUE(take_loss_gradient(classifier({.scales_loss = true})).has_value());
+  EXPECT_FALSE(take_loss_gradient(classifier({.writes_seed = true})).has_value());
+}
+
 TEST(TokenMean, LabelsAreMadeOnTheHostFromInputsAlone) {
   EXPECT_TRUE(find_token_mean(classifier({}))->makes_labels.empty());
   const Program program = classifier({.replaces_labels = true});
@@ -125,7 +132,6 @@ TEST(TokenMean, AnythingElseCountsByMicroBatches) {
   EXPECT_FALSE(find_token_mean(classifier({.labels_from_model = true})).has_value());
   EXPECT_FALSE(find_token_mean(classifier({.labels_by_chance = true})).has_value());
   EXPECT_FALSE(find_token_mean(classifier({.scales_loss = true})).has_value());
-  EXPECT_FALSE(take_loss_gradient(classifier({.writes_seed = true})).has_value());
 }
 
 }  // namespace

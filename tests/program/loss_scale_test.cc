@@ -6,8 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/error.h"
-
 namespace elixir::program {
 namespace {
 
@@ -33,7 +31,6 @@ Program with(DType parameter, DType backward) {
 TEST(LossScale, IsNeededForFloat16GradientsAlone) {
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     EXPECT_FALSE(needs_loss_scale(with(dtype, dtype)));
-    refuse_without_loss_scale(with(dtype, dtype));
   }
   EXPECT_EQ(needs_loss_scale(with(DType::kFloat16, DType::kFloat32)),
             "the gradient of `head.weight` is float16");
@@ -42,22 +39,6 @@ TEST(LossScale, IsNeededForFloat16GradientsAlone) {
   Program forward_alone = with(DType::kFloat32, DType::kFloat16);
   forward_alone.operators[1].phase = Phase::kForward;
   EXPECT_FALSE(needs_loss_scale(forward_alone));
-}
-
-TEST(LossScale, RefusalNamesBf16) {
-  for (const Precision precision : {Precision::kFloat16, Precision::kAsSaved}) {
-    Program program = with(DType::kFloat16, DType::kFloat16);
-    program.precision = precision;
-    try {
-      refuse_without_loss_scale(program);
-      ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-      EXPECT_EQ(exit_code_of(error.info().code), 2);
-      EXPECT_NE(
-          error.info().help.at(0).find(precision == Precision::kFloat16 ? "bf16" : "bfloat16"),
-          std::string::npos);
-    }
-  }
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ class OptimizerPassTest : public testing::Test {
                      .host_sums = nullptr,  // of several micro-batches
                      .host_clips = host_clips_.data(),
                      .marks = marks_.data()});
-    pass.begin_step(1, learning_rate, 1);
+    pass.begin_step({.learning_rate = learning_rate});
     const auto operations = make_host_operations({});
     for (std::int32_t c = 0; clips && c < 2; ++c) {
       operations->sum_squares(
@@ -105,7 +105,7 @@ TEST_F(OptimizerPassTest, LateMomentsAreMadeWithTheScalarsOfTheirStepWhenTheNext
   EXPECT_TRUE(pass.owes_moments());
   EXPECT_EQ(arrays_[1].master, whole.master);
   EXPECT_EQ(arrays_[1].moment1, fresh[1].moment1);
-  pass.begin_step(2, /*learning_rate=*/0.5, /*micro_batches=*/4);
+  pass.begin_step({.number = 2, .update = 2, .learning_rate = 0.5, .micro_batches = 4});
   const auto operations = make_host_operations({});
   for (const std::int32_t c : {0, 1}) {
     pass.make_moments(c, chunk(c), OptimizerPass::Due::kInTurn, *operations);

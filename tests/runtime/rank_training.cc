@@ -69,16 +69,17 @@ std::string taken(const std::string& path) {
 /// The model of a training with its edits. For the CPU it is made once, with one thread: a process
 /// that forks may have no other.
 const TestModel& model_of(const RankTraining& training) {
-  using Key = std::tuple<std::string, bool, std::size_t>;
+  using Key = std::tuple<std::string, bool, std::size_t, bool>;
   static std::map<Key, std::unique_ptr<TestModel>> models;
-  std::unique_ptr<TestModel>& model =
-      models[Key(training.model, training.recomputes, training.offload_nth)];
+  std::unique_ptr<TestModel>& model = models[Key(
+      training.model, training.recomputes, training.offload_nth, training.loss_scale.has_value())];
   if (model) return *model;
   at::set_num_threads(1);
   const program::Target target = training.sm > 0
                                      ? program::Target{program::Target::Kind::kCuda, training.sm}
                                      : program::Target{program::Target::Kind::kCpu, 0};
   model = std::make_unique<TestModel>(model_path(training.model), 10, target);
+  if (training.loss_scale) model->scale_loss();
   if (training.recomputes) model->recompute(edit::Recompute::kBlocks);
   if (training.offload_nth > 0) model->offload(training.offload_nth, 1 << 12);
   return *model;
@@ -148,6 +149,7 @@ std::string train(const RankTraining& training, const Ranks& ranks) {
   TrainerOptions options;
   options.optimizer = {.weight_decay = 0.1, .no_decay = {"*bias"}};
   options.optimizer.clip_norm = placement.clips ? 0.5 : 0.0;
+  if (training.loss_scale) options.loss_scale = *training.loss_scale;
   options.seed = 11;
   options.cpu_threads = 1;
   options.poison_evicted = true;
@@ -167,6 +169,9 @@ std::string train(const RankTraining& training, const Ranks& ranks) {
     const StepReport report =
         trainer.step(model.batch(step, placement.accumulation_steps, first), 3e-3).report();
     for (const float loss : report.micro_losses) bits += bits_of(loss) + " ";
+    if (report.loss_scale) {
+      bits += fmt::format("scale {}{} ", *report.loss_scale, report.skipped ? " skipped" : "");
+    }
     if (report.gradient_norm) bits += fmt::format("norm {:a} ", *report.gradient_norm);
     if (!cuda && report.memory.peak_device_bytes != plan.predicted.peak_allocated_bytes) {
       bits += fmt::format("{} bytes instead of {} ",

@@ -5,6 +5,7 @@
 // own process, and of LibTorch nothing with several threads.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct RankTraining {
   Placement placement;
   std::size_t offload_nth = 0;
   bool recomputes = false;
+  std::optional<LossScaleOptions> loss_scale = {};  ///< nullopt: the plan has none
   CpuOrder order = {};
   int late_ms = 0;                 ///< how long the last rank waits before each step
   int dies_after_steps = -1;       ///< then the last rank is killed; -1: never

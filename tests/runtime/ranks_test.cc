@@ -48,6 +48,23 @@ TEST_P(Worlds, HaveTheBitsOfOneProcessWithAsManyMicroBatches) {
   }
 }
 
+TEST_P(Worlds, SkipTheSameStepsAsOneProcess) {
+  const int world = GetParam();
+  RankTraining alone{.placement = kAllOnDevice,
+                     .loss_scale = LossScaleOptions{.initial = 0x1p180, .backoff = 0x1p-40}};
+  alone.placement.clips = true;
+  alone.placement.accumulation_steps = world;
+  alone.last_step = 5;
+  const std::string expected = train_alone(alone);
+  EXPECT_NE(expected.find(" skipped"), std::string::npos);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{3}}) {
+    SCOPED_TRACE(i);
+    RankTraining ranks = alone;
+    ranks.placement = placements(world)[i];
+    EXPECT_TRUE(train_on_ranks(ranks) == expected);
+  }
+}
+
 TEST_P(Worlds, GiveTheSameBitsUnderEveryPlacementWithSeveralMicroBatches) {
   const int world = GetParam();
   std::string expected;

@@ -5,6 +5,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -102,6 +103,10 @@ void TestModel::offload(std::size_t nth, std::int64_t window_bytes) {
   this->edit(edit);
 }
 
+void TestModel::scale_loss() {
+  edit({.kind = plan::Edit::Kind::kScaleLoss});
+}
+
 void TestModel::fuse_loss() {
   edit({.kind = plan::Edit::Kind::kFuseLoss});
 }
@@ -164,6 +169,10 @@ void TestModel::measure_workspaces() const {
   }
   const std::vector<at::Tensor> batch = reference::make_batch(inputs_, 1, 0);
   for (std::size_t i = 0; i < batch.size(); ++i) put(program().inputs[i].tensor, batch[i]);
+  if (plan::takes_loss_gradient(edits_)) {
+    const program::TensorRef& gradient = program().inputs.back().tensor;
+    put(gradient, at::ones(gradient.sizes, capture::scalar_type(gradient.dtype)));
+  }
   replay::DeviceAccount& account = replay::DeviceAccount::instance();
   const replay::ReplayScope replay;
   for (const program::Operator& op : program().operators) {

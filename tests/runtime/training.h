@@ -95,6 +95,8 @@ class TestModel {
   void fuse_loss();
   /// The same with all products aligned that can be, worth it or not.
   void align_products();
+  /// From now on plans scale the loss. Before fuse_loss().
+  void scale_loss();
   /// The same with norms and elementwise operators in groups.
   void fuse_elementwise();
   [[nodiscard]] TensorSource weights() const;

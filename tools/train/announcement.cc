@@ -14,6 +14,7 @@
 #include "report/screen/profile_screen.h"
 #include "report/screen/search_screen.h"
 #include "tools/train/data_notes.h"
+#include "tools/train/loss_scale_flag.h"
 
 namespace elixir::tools {
 namespace {
@@ -82,19 +83,22 @@ std::string training_text(const TrainOptions& options,
                           std::int64_t first_step) {
   const int threads = at::get_num_threads();
   return fmt::format(
-      "training   {} to step {}, {}, lr {} {}, clip {}, seed {}, {}\n",
-      first_step == 1              ? std::string("from the start")
-      : first_step > options.steps ? std::string("finished before: nothing left")
-                                   : fmt::format("from step {}", first_step),
-      options.steps,
-      name_of(run.plan.optimizer),
-      options.lr,
-      options.lr_schedule,
-      options.clip_norm,
-      options.seed,
-      run.device == runtime::DeviceKind::kCuda
-          ? std::string("on the GPU")
-          : fmt::format("on the CPU with {} thread{}", threads, threads == 1 ? "" : "s"));
+             "training   {} to step {}, {}, lr {} {}, clip {}, seed {}, {}\n",
+             first_step == 1              ? std::string("from the start")
+             : first_step > options.steps ? std::string("finished before: nothing left")
+                                          : fmt::format("from step {}", first_step),
+             options.steps,
+             name_of(run.plan.optimizer),
+             options.lr,
+             options.lr_schedule,
+             options.clip_norm,
+             options.seed,
+             run.device == runtime::DeviceKind::kCuda
+                 ? std::string("on the GPU")
+                 : fmt::format("on the CPU with {} thread{}", threads, threads == 1 ? "" : "s")) +
+         (plan::scales_loss(run.plan.edits)
+              ? fmt::format("loss scale {}\n", description_of(parse_loss_scale(options.loss_scale)))
+              : "");
 }
 
 std::string predicted_text(const report::StepFigures& predicted) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #include "tools/train/inputs.h"
+#include "tools/train/loss_scale_flag.h"
 
 #include <algorithm>
 #include <optional>
@@ -61,7 +62,16 @@ plan::Plan load_plan(const TrainOptions& options) {
     info.help = {"train with --clip-norm 0, or search a plan without it"};
     throw Error(std::move(info));
   }
-  if (options.clip_norm <= 0) plan::make_moments_at_once(plan);
+  const runtime::LossScaleOptions scale = parse_loss_scale(options.loss_scale);
+  if (!(scale == runtime::LossScaleOptions{}) && !plan::scales_loss(plan.edits)) {
+    ErrorInfo info;
+    info.code = ErrorCode::kConflictingFlags;
+    info.message = fmt::format("--loss-scale {}, but the plan scales no loss", options.loss_scale);
+    info.where = in_file(options.plan);
+    info.help = {"leave it out, or search a plan with --loss-scale always"};
+    throw Error(std::move(info));
+  }
+  if (!plan::waits_for_norm(plan.edits, options.clip_norm)) plan::make_moments_at_once(plan);
   return plan;
 }
 

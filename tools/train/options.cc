@@ -98,6 +98,7 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   options.weight_decay = saved.at("weight_decay").number();
   options.no_decay = strings(saved.at("no_decay"));
   options.clip_norm = saved.at("clip_norm").number();
+  options.loss_scale = saved.at("loss_scale").string();
   options.seed = saved.at("seed").non_negative();
   options.deterministic = saved.at("deterministic").boolean();
   options.checkpoint_every = integer_or_null(saved, "checkpoint_every");
@@ -193,6 +194,12 @@ void declare_training(Flags& flags, TrainOptions& options) {
                &options.clip_norm,
                kNonNegativeNumber,
                "largest global gradient norm; 0: no clipping");
+  flags.text("--loss-scale",
+             "dynamic[:KEY=X,...]|X",
+             &options.loss_scale,
+             "of a plan that has one, as for fp16; keys: initial (65536), growth (2), backoff "
+             "(0.5), interval (2000 steps), minimum (1), hysteresis (1 overflow); X: fixed, and "
+             "an overflow ends the run");
   flags.integer("--seed",
                 "N",
                 &options.seed,
@@ -313,6 +320,7 @@ Json to_json(const TrainOptions& options) {
   json["weight_decay"] = options.weight_decay;
   json["no_decay"] = options.no_decay;
   json["clip_norm"] = options.clip_norm;
+  json["loss_scale"] = options.loss_scale;
   json["seed"] = options.seed;
   json["deterministic"] = options.deterministic;
   json["checkpoint_every"] = nullable(options.checkpoint_every);

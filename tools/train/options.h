@@ -32,6 +32,7 @@ struct TrainOptions {
   std::int64_t warmup_steps = 0;
   std::vector<double> betas{0.9, 0.999};  ///< unless given, the second is the plan's
   double eps = 1e-8, weight_decay = 0.01, clip_norm = 1.0;
+  std::string loss_scale = "dynamic";  ///< parse_loss_scale()
   std::vector<std::string> no_decay;
   std::int64_t seed = 0;
   bool deterministic = false;

@@ -71,7 +71,7 @@ Prediction predict(const TrainOptions& options, const TrainInputs& inputs, Conte
   prediction.figures = report::predicted_by(run.plan);
   const auto hardware = hardware_of(run.plan, options, context);
   schedule::LoweringOptions lowering;
-  lowering.clip_gradients = options.clip_norm > 0;
+  lowering.clip_gradients = plan::waits_for_norm(run.plan.edits, options.clip_norm);
   const schedule::Schedule schedule =
       schedule::lower(inputs.running, inputs.lifetimes, run.plan, lowering);
   if (hardware) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "tools/train/loss_scale_flag.h"
+
 namespace elixir::tools {
 
 train::RunOptions run_options(const TrainOptions& options,
@@ -19,6 +21,7 @@ train::RunOptions run_options(const TrainOptions& options,
                       options.weight_decay,
                       options.no_decay,
                       options.clip_norm};
+  wanted.loss_scale = parse_loss_scale(options.loss_scale);
   wanted.seed = static_cast<std::uint64_t>(options.seed);
   wanted.deterministic = options.deterministic;
   wanted.checkpoints = {options.checkpoint_every, static_cast<int>(options.keep)};

@@ -41,8 +41,10 @@ void RunScreen::step_done(const train::StepRecord& record) {
   const report::LoggedStep step{record.step,
                                 record.report.loss,
                                 record.held_out_loss,
-                                record.learning_rate,
+                                record.report.learning_rate,
                                 record.report.gradient_norm,
+                                record.report.loss_scale,
+                                record.report.skipped,
                                 record.report.step_ns,
                                 record.report.memory.peak_device_bytes};
   if (const auto line = log_.add(step)) log::info(*line);

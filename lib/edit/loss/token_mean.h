@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A loss that is one mean over labels, and the edit that lets a micro-batch count by its labels.
+// A loss that is one mean over labels, so that a micro-batch can count by its labels.
 //
 // With `ignore_index` or class weights, micro-batches have means over different numbers of labels.
-// Their mean is not the mean over the step's labels. The edit makes the gradient of the loss an
-// input in place of a 1, so that the trainer can give it: n c / C, with n micro-batches on all
-// ranks, c what nll_loss divides by here, and C the sum of all c. The division by n stays, so that
-// equal numbers of labels give the same bits as without the edit. As in transformers from 4.46 on
+// Their mean is not the mean over the step's labels. So the trainer gives a micro-batch the loss
+// gradient (loss_gradient.h) n c / C, with n micro-batches on all ranks, c what nll_loss divides by
+// here, and C the sum of all c. The division by n stays, so that equal numbers of labels give the
+// same bits as without the edit. As in transformers from 4.46 on
 // (https://huggingface.co/blog/gradient_accumulation).
 
 #include <optional>
@@ -27,11 +27,6 @@ struct TokenMean {
 /// nullopt where the loss of `program` is anything but this mean, through views and casts alone, or
 /// its labels depend on more than inputs.
 [[nodiscard]] std::optional<TokenMean> find_token_mean(const program::Program& program);
-
-/// The name of the input that the edit adds, which comes last.
-inline constexpr const char* kLossGradient = "loss_gradient";
-/// `program` with the gradient of its loss as an input; nullopt where find_token_mean() finds none.
-[[nodiscard]] std::optional<program::Program> take_loss_gradient(program::Program program);
 
 /// The program of `mean.makes_labels` alone, for a CPU.
 [[nodiscard]] program::Program labels_program(const program::Program& program,

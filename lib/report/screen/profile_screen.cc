@@ -15,6 +15,7 @@
 #include "memory/analysis/module_memory.h"
 #include "memory/analysis/occupation.h"
 #include "memory/step/timeline_buckets.h"
+#include "program/loss_scale.h"
 #include "program/names/labels.h"
 #include "report/profile/byte_unit.h"
 #include "report/profile/layers.h"
@@ -103,9 +104,10 @@ std::string heading(const program::Profile& profile) {
   }
   std::int64_t flops = 0;
   for (const Operator& op : program.operators) flops += op.flops;
+  const auto scales = program::needs_loss_scale(program);
   return fmt::format(
       "{}\n  {} parameters, {} operator calls ({} forward, {} backward), {} a step\n"
-      "  target {}, optimizer {}, input {}\n",
+      "  target {}, optimizer {}, input {}\n{}",
       profile.model_path,
       format_count(program.parameter_count()),
       format_count(static_cast<std::int64_t>(program.operators.size())),
@@ -114,7 +116,8 @@ std::string heading(const program::Profile& profile) {
       work_text(flops),
       program.target.text(),
       profile.optimizer_use().text(),
-      fmt::join(inputs, ", "));
+      fmt::join(inputs, ", "),
+      scales ? fmt::format("  trains with a loss scale: {}\n", *scales) : "");
 }
 
 std::string peaks(const program::MemorySummary& memory,

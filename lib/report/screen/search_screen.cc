@@ -134,6 +134,13 @@ std::string average_text(const Plan& plan) {
   return average.empty() ? "" : fmt::format("average    {}\n", average);
 }
 
+std::string loss_scale_text(const Plan& plan) {
+  return plan::scales_loss(plan.edits)
+             ? "loss scale dynamic (elixir-train --loss-scale): a step whose gradients overflow is "
+               "skipped\n"
+             : "";
+}
+
 /// Empty where every activation is kept.
 std::string recomputation_text(const search::Recomputation& recomputation) {
   if (recomputation.choice == edit::Recompute::kNone) return "";
@@ -399,9 +406,9 @@ std::string search_screen(const search::Found& found,
                                  format_bytes(plan.budgets.gpu_memory_bytes),
                                  device_word(plan));
   text += layout_text(plan) + disagreement(found, profile) + memory_table(found);
-  text += arithmetic_text(plan) + average_text(plan) + recomputation_text(found.recomputation) +
-          clipping_text(plan) + offload_text(found.recomputation) +
-          time_text(plan, found.collectives);
+  text += arithmetic_text(plan) + average_text(plan) + loss_scale_text(plan) +
+          recomputation_text(found.recomputation) + clipping_text(plan) +
+          offload_text(found.recomputation) + time_text(plan, found.collectives);
   text += fmt::format("searched {} candidate{} in {:.1f} s\n",
                       format_count(found.candidates),
                       found.candidates == 1 ? "" : "s",

@@ -26,7 +26,7 @@ std::int64_t round_number(std::int64_t most) {
 
 bool TrainLog::is_due(const LoggedStep& step) const {
   if (run_.every == 0) return false;
-  if (step.step == run_.steps || step.held_out_loss) return true;
+  if (step.step == run_.steps || step.held_out_loss || step.skipped) return true;
   if (run_.every) return step.step % *run_.every == 0;
   return !began_ || step.step % round_number(run_.steps / kLines) == 0 ||
          waiting_ns_ >= kPatienceNs;
@@ -41,6 +41,8 @@ std::optional<std::string> TrainLog::add(const LoggedStep& step) {
   if (step.held_out_loss) line += fmt::format("  held-out {:.4f}", *step.held_out_loss);
   line += fmt::format("  lr {:.3g}", step.learning_rate);
   if (step.gradient_norm) line += fmt::format("  grad norm {:.3g}", *step.gradient_norm);
+  if (step.loss_scale) line += fmt::format("  loss scale {}", *step.loss_scale);
+  if (step.skipped) line += "  skipped: gradients overflow";
   line += "  " + format_ns(mean_ns);
   if (mean_ns > 0) {
     const double seconds = mean_ns * 1e-9;

@@ -18,6 +18,8 @@ struct LoggedStep {
   std::optional<double> held_out_loss;  ///< measured after this step
   double learning_rate = 0;
   std::optional<double> gradient_norm;
+  std::optional<double> loss_scale;
+  bool skipped = false;  ///< by the loss scale
   double step_ns = 0;
   std::int64_t peak_device_bytes = 0;
 };

@@ -6,9 +6,11 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <utility>
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
@@ -47,6 +49,17 @@ bool needs_settled_step(const Task& task) {
   }
 }
 
+/// `value` as the dtype has it. LibTorch's own conversion refuses what becomes infinite.
+double rounded(double value, at::ScalarType type) {
+  if (type == at::kDouble) return value;
+  const float single = value > std::numeric_limits<float>::max()
+                           ? std::numeric_limits<float>::infinity()
+                           : static_cast<float>(value);
+  if (type == at::kHalf) return static_cast<float>(at::Half(single));
+  if (type == at::kBFloat16) return static_cast<float>(at::BFloat16(single));
+  return single;
+}
+
 }  // namespace
 
 Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
@@ -79,6 +92,17 @@ Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
     for (const schedule::DirectGradient& direct : task.direct) {
       made_in_buffer_[program_.parameters[direct.parameter].gradient->storage] = true;
     }
+  }
+  if (const program::Input* gradient = loss_gradient()) {
+    const auto reads = [&](const program::Operator& op) {
+      bool found = false;
+      program::for_each_tensor(op.arguments, [&](const program::TensorRef& tensor) {
+        found |= tensor.storage == gradient->tensor.storage;
+      });
+      return found;
+    };
+    const auto reader = std::find_if(program_.operators.begin(), program_.operators.end(), reads);
+    if (reader != program_.operators.end()) backward_begins_ = reader->id;
   }
   // One slot per micro-batch. Too small to be a buffer of the schedule.
   loss_slots_ = static_cast<char*>(parts_.device.allocate(
@@ -120,6 +144,20 @@ void Executor::bind_statics() {
       chunks_.unbind(chunk);
     }
   }
+}
+
+const program::Input* Executor::loss_gradient() const {
+  const bool given = schedule_.training && plan::takes_loss_gradient(parts_.plan.edits);
+  return given ? &program_.inputs.back() : nullptr;
+}
+
+/// As an argument of a kernel, so that no copy has to come in time.
+void Executor::fill_loss_gradient(std::int32_t micro_batch) {
+  const program::TensorRef& gradient = loss_gradient()->tensor;
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const at::Tensor filled = replay::make_shell(tables_[micro_batch][gradient.storage], gradient);
+  filled.fill_(
+      rounded(loss_gradients_.at(static_cast<std::size_t>(micro_batch)), filled.scalar_type()));
 }
 
 const c10::Storage& Executor::storage_of(const program::Buffer& buffer) const {
@@ -172,7 +210,8 @@ void Executor::fail_if_rank_lost() const {
 }
 
 MicroBatches Executor::conforming_inputs(const MicroBatches& batch) const {
-  return conforming(batch, program_, tables_.size());
+  return conforming(
+      batch, program_, program_.inputs.size() - (loss_gradient() ? 1 : 0), tables_.size());
 }
 
 void Executor::issue(MicroBatches inputs,
@@ -414,11 +453,12 @@ SpentMemory Executor::given_up(schedule::BufferId buffer, std::int64_t bytes) co
 
 void Executor::issue_inputs(const Task& task) {
   std::vector<TaskCopy> copies;
-  for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+  const std::vector<at::Tensor>& inputs = under_way_.back().inputs[task.micro_batch];
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     const program::TensorRef& ref = program_.inputs[i].tensor;
     void* memory = parts_.buffers.find(BufferRole::kInput, static_cast<std::int32_t>(i));
     copies.push_back({advance(memory, ref.offset * program::element_bytes(ref.dtype)),
-                      under_way_.back().inputs[task.micro_batch][i].const_data_ptr(),
+                      inputs[i].const_data_ptr(),
                       ref.bytes()});
     count_copy(task.stream, ref.bytes());
   }
@@ -446,6 +486,9 @@ void Executor::issue_compute(const Task& task) {
       seeded_[task.micro_batch] = true;
       const int global = parts_.ranks.rank() * schedule_.micro_batches + task.micro_batch;
       parts_.device.seed(micro_batch_seed(seed_, step_, global));
+    }
+    if (task.first <= backward_begins_ && backward_begins_ < task.last) {
+      fill_loss_gradient(task.micro_batch);
     }
     parts_.replay.run(table,
                       task.first,

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -53,7 +54,8 @@ class Executor {
   /// The inputs of a step, as the program wants them. Throws kDataMismatch.
   [[nodiscard]] MicroBatches conforming_inputs(const MicroBatches& batch) const;
   /// Issues a step with conforming inputs; `step` counts from 1. Calls `settle` once, before the
-  /// first task that may only run when the step before is settled (schedule.h). Throws
+  /// first task that may only run when the step before is settled (schedule.h), and takes from it
+  /// what set_loss_gradients() gives. Throws
   /// kOutOfMemory, kDeviceFailure or what a task has thrown, of this step or the one before: then
   /// the steps under way are discarded, but parameters may be partly updated.
   void issue(MicroBatches inputs,
@@ -61,6 +63,9 @@ class Executor {
              std::int64_t step,
              const StepOptions& options,
              const std::function<void()>& settle);
+  /// By micro-batch: with what backward begins, where the program has an input for it
+  /// (edit/loss/loss_gradient.h). Of the step that is being issued.
+  void set_loss_gradients(std::vector<double> gradients) { loss_gradients_ = std::move(gradients); }
   /// Waits until the oldest step under way has ended. Fills its whole report except what only the
   /// optimizer knows. Throws as issue() does.
   [[nodiscard]] StepReport finish();
@@ -86,6 +91,9 @@ class Executor {
   };
 
   void bind_statics();
+  /// The input for the gradient of the loss, which this fills; nullptr: there is none.
+  [[nodiscard]] const program::Input* loss_gradient() const;
+  void fill_loss_gradient(std::int32_t micro_batch);
   /// What a step needs until it has ended.
   struct StepUnderWay {
     MicroBatches inputs;
@@ -165,12 +173,14 @@ class Executor {
   ChunkBindings chunks_;
   std::vector<HomeMemory> homes_;  ///< by chunk
   schedule::UpdatePieceLayout piece_layout_;
-  std::vector<bool> made_in_buffer_;    ///< by storage: gradients that operators write to buffers
-  char* loss_slots_ = nullptr;          ///< host, kLossSlotBytes per micro-batch
-  std::deque<StepUnderWay> under_way_;  ///< oldest first
-  double last_end_ns_ = 0;              ///< of the last step that has ended
+  std::vector<bool> made_in_buffer_;  ///< by storage: gradients that operators write to buffers
+  program::OperatorId backward_begins_ = -1;  ///< the first reader of loss_gradient()
+  char* loss_slots_ = nullptr;                ///< host, kLossSlotBytes per micro-batch
+  std::deque<StepUnderWay> under_way_;        ///< oldest first
+  double last_end_ns_ = 0;                    ///< of the last step that has ended
   // Of the step that is being issued:
   std::vector<bool> seeded_;
+  std::vector<double> loss_gradients_;
   std::uint64_t seed_ = 0;
   std::int64_t step_ = 0;
   std::uint64_t finished_steps_ = 0;  ///< since this was made

@@ -23,7 +23,8 @@ OptimizerPass::OptimizerPass(const program::Program& program,
       grid_(plan::grid_of(plan)),
       rank_(rank),
       ranges_(plan.chunks.size()),
-      held_(plan.chunks.size()) {
+      held_(plan.chunks.size()),
+      waits_for_norm_(plan::waits_for_norm(plan.edits, options.clip_norm)) {
   std::int64_t more_bytes = 0;  // in the first turn than in the second: both take about as long
   for (const plan::Chunk& chunk : plan.chunks) {
     LateMoments& moments = late_.emplace_back();
@@ -120,16 +121,20 @@ kernels::Clip* OptimizerPass::device_clip() const {
   return static_cast<kernels::Clip*>(static_cast<void*>(device_sums() + sum_count_));
 }
 
-void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micro_batches) {
+void OptimizerPass::begin_step(const Step& step) {
   // A step that has failed begins again: moments may still be owed of the one before it.
-  if (step != scalars().step) current_ = (current_ + 1) % slots_.size();
-  micro_batches_ = micro_batches;
+  if (step.number != scalars().step) current_ = (current_ + 1) % slots_.size();
   StepScalars& now = slots_[current_];
-  kernels::AdamHyper hyper{learning_rate, options_.beta1, options_.beta2, options_.eps, 0.0};
-  now.step = step;
-  now.plain = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
-  hyper.weight_decay = options_.weight_decay;
-  now.decaying = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
+  kernels::AdamHyper hyper{step.learning_rate, options_.beta1, options_.beta2, options_.eps, 0.0};
+  now.step = step.number;
+  const auto scalars_with = [&](double weight_decay) {
+    hyper.weight_decay = weight_decay;
+    return kernels::make_adam_scalars(
+        hyper, step.update, step.micro_batches, /*clip=*/1.0F, step.loss_scale);
+  };
+  now.plain = scalars_with(0.0);
+  now.decaying = scalars_with(options_.weight_decay);
+  divisor_ = now.plain.divisor;
   host_clip() = {.norm = 0.0F, .factor = 1.0F, .held_back = 0};
   std::fill_n(memory_.marks, marks(), 0U);
 }
@@ -137,7 +142,7 @@ void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micr
 kernels::BlockSums OptimizerPass::sums_of(std::int32_t parameter) const {
   const auto i = static_cast<std::size_t>(parameter);
   return {.sums = (sums_on_host_[i] ? memory_.host_sums : memory_.rank_sums) + first_sum_[i],
-          .divisor = static_cast<float>(micro_batches_)};
+          .divisor = divisor_};
 }
 
 void OptimizerPass::move_sums(StreamOperations& operations) const {
@@ -156,12 +161,14 @@ void OptimizerPass::gather_sums(StreamOperations& operations) const {
 
 void OptimizerPass::clip(StreamOperations& operations) const {
   if (grid_.world == 1) move_sums(operations);
-  operations.clip(device_sums(), sum_count_, options_.clip_norm, device_clip());
+  const double most =
+      options_.clip_norm > 0 ? options_.clip_norm : std::numeric_limits<double>::infinity();
+  operations.clip(device_sums(), sum_count_, most, device_clip());
   operations.copy(&host_clip(), device_clip(), sizeof(kernels::Clip));
 }
 
 std::optional<double> OptimizerPass::gradient_norm() const {
-  if (!clips()) return std::nullopt;
+  if (!waits_for_norm_) return std::nullopt;
   return host_clip().norm;
 }
 
@@ -213,10 +220,10 @@ const OptimizerPass::StepScalars& OptimizerPass::scalars_of(const Owed& owed) co
 kernels::EarlierGradient OptimizerPass::earlier_gradient(const Chunk& chunk,
                                                          const Owed& owed) const {
   const kernels::Clip& clip = memory_.host_clips[owed.slot];
-  if (clips() && clip.held_back != 0) return {};
+  if (waits_for_norm_ && clip.held_back != 0) return {};
   return {.values = chunk.gradients_of(owed.step),
           .divisor = scalars_of(owed).plain.divisor,
-          .clip = clips() ? clip.factor : 1.0F};
+          .clip = waits_for_norm_ ? clip.factor : 1.0F};
 }
 
 void OptimizerPass::make_moments(std::int32_t index,
@@ -229,16 +236,21 @@ void OptimizerPass::make_moments(std::int32_t index,
   const bool waits = moments.steps > static_cast<int>(moments.owed.size()) &&
                      (last.step + moments.turn) % moments.steps != 0;
   if (due == Due::kInTurn && waits) return;
+  std::vector<Owed> made = std::exchange(moments.owed, {});
+  // A skipped step has none, and must not keep the one before it from its own.
+  std::erase_if(made,
+                [&](const Owed& owed) { return memory_.host_clips[owed.slot].held_back != 0; });
+  if (made.empty()) return;
+  const Owed& newest = made.back();
   std::optional<Owed> earlier;
-  if (moments.owed.size() > 1) earlier = moments.owed.front();
-  moments.owed.clear();
+  if (made.size() > 1) earlier = made.front();
   // The update has looked for values that are not finite.
   pass(index,
        chunk,
        kernels::AdamPass::kMoments,
-       scalars_of(last),
+       scalars_of(newest),
        earlier,
-       &memory_.host_clips[last.slot],
+       &memory_.host_clips[newest.slot],
        /*report=*/nullptr,
        operations);
 }
@@ -286,7 +298,7 @@ void OptimizerPass::pass(std::int32_t index,
          .pass = what,
          .earlier = earlier_at},
         range.decays ? scalars.decaying : scalars.plain,
-        clips() ? clip : nullptr,
+        waits_for_norm_ ? clip : nullptr,
         report);
   }
 }

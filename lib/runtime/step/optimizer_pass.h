@@ -72,7 +72,14 @@ class OptimizerPass {
   [[nodiscard]] std::size_t marks() const { return ranges_.size(); }
   void set_memory(const Memory& memory);
 
-  void begin_step(std::int64_t step, double learning_rate, int micro_batches);
+  struct Step {
+    std::int64_t number = 1;
+    std::int64_t update = 1;  ///< its number if it is made: skipped steps do not count
+    double learning_rate = 0;
+    int micro_batches = 1;  ///< of all ranks
+    double loss_scale = 1;
+  };
+  void begin_step(const Step& step);
   /// Where the pass that completes the gradient of a parameter leaves its sums of squares.
   [[nodiscard]] kernels::BlockSums sums_of(std::int32_t parameter) const;
   /// The parts of a chunk's trained parameters that this rank holds, each with its place for sums
@@ -101,7 +108,7 @@ class OptimizerPass {
 
   /// The step that begin_step() began; 0 before the first.
   [[nodiscard]] std::int64_t step() const { return scalars().step; }
-  /// The norm of this step, when its clip() is done; nullopt without clipping.
+  /// The norm of this step, when its clip() is done; nullopt where updates wait for none.
   [[nodiscard]] std::optional<double> gradient_norm() const;
   /// Whether gradients and updates of this step were finite. Call it when all tasks are done.
   [[nodiscard]] bool finite() const;
@@ -143,7 +150,6 @@ class OptimizerPass {
   struct Sums {
     std::size_t first, count;
   };
-  [[nodiscard]] bool clips() const { return options_.clip_norm > 0; }
   [[nodiscard]] float* device_sums() const { return static_cast<float*>(memory_.device_sums); }
   void note_sums(const plan::Plan& plan,
                  const program::Program& program,
@@ -183,7 +189,8 @@ class OptimizerPass {
     std::vector<Owed> owed;  ///< the older one first
   };
   std::vector<LateMoments> late_;  ///< by chunk
-  int micro_batches_ = 1;
+  bool waits_for_norm_;
+  float divisor_ = 1.0F;  ///< of the gradients of this step
 };
 
 }  // namespace elixir::runtime

@@ -132,6 +132,10 @@ void OperatorWalk::lower_micro_batch(int m) {
 void OperatorWalk::load_inputs() {
   std::int64_t bytes = 0;
   for (const program::Input& input : program_.inputs) bytes += input.tensor.bytes();
+  // Where backward begins, the compute stream fills it in.
+  if (options_.training && plan::takes_loss_gradient(plan_.edits)) {
+    bytes -= program_.inputs.back().tensor.bytes();
+  }
   const TaskId load = tasks_.add({.kind = TaskKind::kLoadInputs,
                                   .stream = Stream::kHostToDevice,
                                   .micro_batch = micro_batch_,

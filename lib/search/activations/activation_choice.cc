@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/error.h"
 #include "core/units.h"
+#include "edit/loss/loss_gradient.h"
 #include "edit/loss/token_mean.h"
 #include "edit/offload.h"
 #include "schedule/edited_program.h"
@@ -33,19 +36,24 @@ ActivationChoice choice_of(const program::Program& program, edit::Recompute name
 }
 
 EditedProgram with_arithmetic(const program::Program& captured,
-                              plan::Arithmetic arithmetic,
-                              plan::Average average,
+                              const WantedArithmetic& wanted,
                               std::vector<std::string>& losses_kept) {
   EditedProgram start{.edits = {.fingerprint = program::fingerprint(captured), .edits = {}},
                       .program = captured};
-  if (average == plan::Average::kTokens) {
-    if (auto averaged = edit::take_loss_gradient(captured)) {
-      start.program = *std::move(averaged);
-      start.edits.edits.push_back({.kind = plan::Edit::Kind::kAverageTokens});
-    }
+  std::optional<program::Program> given = edit::take_loss_gradient(captured);
+  if (wanted.scales_loss && !given) {
+    throw Error(ErrorCode::kUnsupportedModel,
+                "the loss cannot be scaled: backward does not begin with its gradient alone")
+        .help("let forward return the loss itself, and train in bf16 or fp32 otherwise");
   }
-  if (arithmetic == plan::Arithmetic::kAsEager) return start;
-  schedule::FusedArithmetic fused = schedule::with_fused_arithmetic(start.program, arithmetic);
+  const bool averages =
+      wanted.average == plan::Average::kTokens && given && edit::find_token_mean(captured);
+  if (averages) start.edits.edits.push_back({.kind = plan::Edit::Kind::kAverageTokens});
+  if (wanted.scales_loss) start.edits.edits.push_back({.kind = plan::Edit::Kind::kScaleLoss});
+  if (!start.edits.edits.empty()) start.program = *std::move(given);
+  if (wanted.arithmetic == plan::Arithmetic::kAsEager) return start;
+  schedule::FusedArithmetic fused =
+      schedule::with_fused_arithmetic(start.program, wanted.arithmetic);
   losses_kept = std::move(fused.losses_kept);
   start.edits.edits.insert(start.edits.edits.end(),
                            std::make_move_iterator(fused.edits.begin()),

@@ -36,12 +36,18 @@ struct EditedProgram {
   std::int64_t kept_bytes = 0;  ///< of activations, on the device or the host
 };
 
+/// What is asked of a plan's results.
+struct WantedArithmetic {
+  plan::Arithmetic arithmetic = plan::Arithmetic::kAsEager;
+  plan::Average average = plan::Average::kMicroBatches;  ///< tokens: where the loss is their mean
+  bool scales_loss = false;
+};
 /// The program before anything is chosen: the captured one, with the gradient of its loss as an
-/// input where a step averages over labels, fused where `arithmetic` asks for that. Sets
-/// `losses_kept` to why losses were not fused, one sentence each.
+/// input where the trainer gives it, fused where `wanted` asks for that. Sets `losses_kept` to why
+/// losses were not fused, one sentence each. Throws kUnsupportedModel when the loss cannot be
+/// scaled.
 [[nodiscard]] EditedProgram with_arithmetic(const program::Program& captured,
-                                            plan::Arithmetic arithmetic,
-                                            plan::Average average,
+                                            const WantedArithmetic& wanted,
                                             std::vector<std::string>& losses_kept);
 /// The program for a choice. Sets `kept_bytes`.
 [[nodiscard]] EditedProgram with_choice(const EditedProgram& before,

@@ -111,6 +111,32 @@ std::string digest_of(Json document) {
   return sha256_hex(dump(document));
 }
 
+Json to_json(const std::optional<runtime::LossScaleState>& state) {
+  if (!state) return nullptr;
+  return {{"scale", state->scale},
+          {"good_steps", state->good_steps},
+          {"overflows", state->overflows},
+          {"skipped_steps", state->skipped_steps}};
+}
+
+runtime::LossScaleState read_loss_scale(const JsonCursor& document, std::int64_t steps) {
+  document.only_keys({"scale", "good_steps", "overflows", "skipped_steps"});
+  runtime::LossScaleState state;
+  state.scale = document.at("scale").number();
+  if (state.scale <= 0 || state.scale > runtime::kLargestLossScale) {
+    throw document.at("scale").error(
+        ErrorCode::kJsonBadValue, "a number above 0 and up to {}", runtime::kLargestLossScale);
+  }
+  state.good_steps = document.at("good_steps").non_negative();
+  state.overflows = document.at("overflows").non_negative();
+  state.skipped_steps = document.at("skipped_steps").non_negative();
+  if (state.skipped_steps > steps) {
+    throw document.at("skipped_steps")
+        .error(ErrorCode::kJsonBadValue, "more than the {} steps that were done", steps);
+  }
+  return state;
+}
+
 Json state_document(const CheckpointInfo& info,
                     const CheckpointContent& content,
                     const Json& meta) {
@@ -128,7 +154,7 @@ Json state_document(const CheckpointInfo& info,
                                {"base", info.learning_rate.base},
                                {"warmup_steps", info.learning_rate.warmup_steps},
                                {"steps", info.learning_rate.steps}};
-  document["loss_scale"] = nullptr;
+  document["loss_scale"] = to_json(info.loss_scale);
   document["random"] = {{"seed", info.seed}, {"next_step", info.step + 1}};
   document["data"] = {{"format", info.data_format},
                       {"rows_per_step", info.rows_per_step},
@@ -221,6 +247,9 @@ CheckpointInfo read_state(const JsonDocument& document) {
   info.learning_rate.base = rate.at("base").number();
   info.learning_rate.warmup_steps = rate.at("warmup_steps").non_negative();
   info.learning_rate.steps = rate.at("steps").non_negative();
+  if (const auto scale = root.nullable("loss_scale")) {
+    info.loss_scale = read_loss_scale(*scale, info.step);
+  }
   info.seed = static_cast<std::uint64_t>(root.at("random").at("seed").non_negative());
   info.data_format = root.at("data").at("format").string();
   info.rows_per_step = root.at("data").at("rows_per_step").non_negative();

@@ -28,6 +28,7 @@
 #include "core/json.h"
 #include "program/choices.h"
 #include "program/program.h"
+#include "runtime/loss_scaler.h"
 #include "train/run/attempts.h"
 #include "train/run/learning_rate.h"
 #include "train/run/run_config.h"
@@ -58,6 +59,7 @@ struct CheckpointInfo {
   int cpu_threads = 1;     ///< bit-identical results need the same thread count
   std::uint64_t seed = 0;  ///< seed and step determine the random state and the data position
   LearningRate learning_rate;
+  std::optional<runtime::LossScaleState> loss_scale;
   std::string data_format;
   std::int64_t rows_per_step = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The learning rate of a step: a pure function, computed in double. With k = step - 1 (steps count
-// from 1), W warm-up steps and S steps in total:
+// The learning rate of a step: a pure function, computed in double. Steps that a loss scale skips
+// do not count. With k = step - 1 (steps count from 1), W warm-up steps and S steps in total:
 //   k < W                  base * (k + 1) / W
 //   constant               base
 //   linear                 base * (1 - p)                    p = (k - W) / (S - W), at most 1

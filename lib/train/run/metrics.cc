@@ -28,8 +28,10 @@ Json metrics_line(const StepRecord& record, const RunInputs& inputs) {
   line["step"] = record.step;
   line["time_ns"] = wall_clock_ns();
   line["loss"] = report.loss;
-  line["learning_rate"] = record.learning_rate;
+  line["learning_rate"] = report.learning_rate;
   line["grad_norm"] = value_or_null(report.gradient_norm);
+  line["loss_scale"] = value_or_null(report.loss_scale);
+  line["skipped"] = report.skipped;
   line["step_time_ns"] = std::llround(report.step_ns);
   line["tokens_per_s"] = value_or_null(tokens_per_s(inputs, report.step_ns));
   line["model_flop_per_s"] =

@@ -39,6 +39,7 @@ void RunCheckpoints::write(LedTrainer& trainer, const std::function<void(double)
   info.cpu_threads = at::get_num_threads();
   info.seed = options_.seed;
   info.learning_rate = options_.learning_rate;
+  info.loss_scale = trainer.loss_scale();
   info.data_format = name_of(inputs_.data_format);
   info.rows_per_step = inputs_.rows_per_step();
   const TrainingState whole = training_state_of(trainer);

@@ -15,7 +15,6 @@ namespace elixir::train {
 /// A finished step.
 struct StepRecord {
   std::int64_t step = 0;  ///< from 1
-  double learning_rate = 0;
   runtime::StepReport report;
   std::optional<double> held_out_loss;  ///< measured after this step
 };

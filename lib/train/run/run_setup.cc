@@ -35,6 +35,7 @@ runtime::TrainerOptions trainer_options(const RunInputs& inputs, const RunOption
   runtime::TrainerOptions wanted;
   wanted.device = inputs.device;
   wanted.optimizer = options.optimizer;
+  wanted.loss_scale = options.loss_scale;
   wanted.seed = options.seed;
   wanted.deterministic = options.deterministic;
   wanted.ranks = options.ranks;

@@ -63,6 +63,7 @@ struct RunOptions {
   std::int64_t steps = 100;  ///< in total, including those before a checkpoint
   LearningRate learning_rate;
   runtime::OptimizerOptions optimizer;
+  runtime::LossScaleOptions loss_scale;
   std::uint64_t seed = 0;
   bool deterministic = false;
   runtime::Ranks ranks;  ///< as many as the plan's world

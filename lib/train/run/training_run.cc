@@ -83,7 +83,7 @@ void TrainingRun::begin(RunDirectory& directory, const RunChoices& choices) {
   std::optional<Attempt::Parent> parent;
   if (from_) {
     trainer_->restore(directory.checkpoints(), from_->name);
-    trainer_->set_steps_done(from_->info.step);
+    trainer_->set_steps_done(from_->info.step, from_->info.loss_scale);
     result_.checkpoint_step = from_->info.step;
     parent = {from_->info.attempt.id, from_->info.step};
   }
@@ -113,12 +113,12 @@ RunResult TrainingRun::train() {
 void TrainingRun::train_steps() {
   std::int64_t started = trainer_->steps_done();
   first_step_ = started + 1;
-  std::optional<StartedStep> under_way;
+  std::optional<runtime::PendingStep> under_way;
   const auto finish = [&] {
     if (under_way) finish_step(*std::exchange(under_way, std::nullopt));
   };
   while (started < options_.steps && !interrupted()) {
-    StartedStep next = start_step(++started);
+    runtime::PendingStep next = start_step(++started);
     finish();  // the one before; its updates ran beside the forward pass of this one
     under_way = std::move(next);
     if (evaluates_after(started) || checkpoints_->due_after(started)) finish();
@@ -130,18 +130,16 @@ void TrainingRun::train_steps() {
   if (checkpoints_->due_at_end(result_.all_steps_done)) write_checkpoint();
 }
 
-TrainingRun::StartedStep TrainingRun::start_step(std::int64_t step) {
+runtime::PendingStep TrainingRun::start_step(std::int64_t step) {
   const runtime::MicroBatches batch = batch_of_step(inputs_, options_, step);
-  const double learning_rate = options_.learning_rate.at(step);
   const bool time_tasks = times_tasks(step, {first_step_, options_.steps});
-  return {learning_rate, trainer_->step(step, batch, learning_rate, {.time_tasks = time_tasks})};
+  return trainer_->step(step, batch, options_.learning_rate, {.time_tasks = time_tasks});
 }
 
-void TrainingRun::finish_step(const StartedStep& started) {
+void TrainingRun::finish_step(const runtime::PendingStep& step) {
   StepRecord record;
-  record.step = started.pending.number();
-  record.learning_rate = started.learning_rate;
-  record.report = trainer_->report(started.pending);
+  record.step = step.number();
+  record.report = trainer_->report(step);
   result_.last_loss = record.report.loss;
   if (!result_.first_loss) result_.first_loss = record.report.loss;
   if (evaluates_after(record.step)) {

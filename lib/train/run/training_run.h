@@ -80,13 +80,9 @@ class TrainingRun {
 
  private:
   void fill();
-  struct StartedStep {
-    double learning_rate = 0;
-    runtime::PendingStep pending;
-  };
   void train_steps();
-  StartedStep start_step(std::int64_t step);
-  void finish_step(const StartedStep& started);
+  runtime::PendingStep start_step(std::int64_t step);
+  void finish_step(const runtime::PendingStep& step);
   void write_checkpoint();
   [[nodiscard]] bool evaluates_after(std::int64_t step) const;
 

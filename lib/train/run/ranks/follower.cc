@@ -48,10 +48,11 @@ class Follower {
     switch (command.call) {
       case RankCall::kStep: {
         const runtime::MicroBatches batch = batch_of_step(inputs_, options_, command.number);
-        steps_.push_back(trainer_->step(
-            batch,
-            command.value,
-            {.time_tasks = command.flag, .labels = labels_.of(batch, inputs_, *trainer_)}));
+        steps_.push_back(trainer_->step(batch,
+                                        command.value,
+                                        {.time_tasks = command.flag,
+                                         .labels = labels_.of(batch, inputs_, *trainer_),
+                                         .rate_after_skip = command.value_after_skip}));
         return;
       }
       case RankCall::kWait:
@@ -73,7 +74,8 @@ class Follower {
         static_cast<void>(gather_times(times_, &control_));
         return;
       case RankCall::kSetStepsDone:
-        return trainer_->set_steps_done(command.number);
+        trainer_->set_steps_done(command.number);
+        return trainer_->set_loss_scale(command.loss_scale);
       case RankCall::kPrepareEvaluation:
         return trainer_->prepare_evaluation(inputs_.held_out->program);
       case RankCall::kEvaluate: {

@@ -42,14 +42,20 @@ void LedTrainer::tell(const RankCommand& command) {
 
 runtime::PendingStep LedTrainer::step(std::int64_t number,
                                       const runtime::MicroBatches& batch,
-                                      double learning_rate,
+                                      const LearningRate& learning_rate,
                                       runtime::StepOptions options) {
+  // A step under way may turn out to be skipped.
+  const std::int64_t update = trainer_->updates_done() + 1;
+  const double after_skip = learning_rate.at(update);
+  const double rate = trainer_->has_step_under_way() ? learning_rate.at(update + 1) : after_skip;
   tell({.call = RankCall::kStep,
         .number = number,
-        .value = learning_rate,
+        .value = rate,
+        .value_after_skip = after_skip,
         .flag = options.time_tasks});
   options.labels = labels_->of_steps.of(batch, inputs_, *trainer_);
-  return trainer_->step(batch, learning_rate, options);
+  options.rate_after_skip = after_skip;
+  return trainer_->step(batch, rate, options);
 }
 
 runtime::StepReport LedTrainer::report(const runtime::PendingStep& step) {
@@ -86,9 +92,13 @@ at::Tensor LedTrainer::state(const std::string& parameter, StatePart part) {
   return trainer_->state(parameter, part);
 }
 
-void LedTrainer::set_steps_done(std::int64_t steps) {
-  tell({.call = RankCall::kSetStepsDone, .number = steps});
+void LedTrainer::set_steps_done(std::int64_t steps,
+                                const std::optional<runtime::LossScaleState>& scale) {
+  const runtime::LossScaleState now =
+      scale ? *scale : trainer_->loss_scale().value_or(runtime::LossScaleState{});
+  tell({.call = RankCall::kSetStepsDone, .number = steps, .loss_scale = now});
   trainer_->set_steps_done(steps);
+  trainer_->set_loss_scale(now);
 }
 
 void LedTrainer::join(const RunDirectory& run) {

@@ -34,10 +34,11 @@ class LedTrainer {
   LedTrainer(const LedTrainer&) = delete;
   LedTrainer& operator=(const LedTrainer&) = delete;
 
-  /// Begins step `number`, the one after the newest. `batch` is this rank's.
+  /// Begins step `number`, the one after the newest, with the learning rate of its update. `batch`
+  /// is this rank's.
   [[nodiscard]] runtime::PendingStep step(std::int64_t number,
                                           const runtime::MicroBatches& batch,
-                                          double learning_rate,
+                                          const LearningRate& learning_rate,
                                           runtime::StepOptions options);
   [[nodiscard]] runtime::StepReport report(const runtime::PendingStep& step);
   /// Of all ranks. `own` is this rank's.
@@ -52,7 +53,7 @@ class LedTrainer {
 
   [[nodiscard]] at::Tensor state(const std::string& parameter, runtime::StatePart part);
   [[nodiscard]] at::Tensor buffer(const std::string& name) { return trainer_->buffer(name); }
-  void set_steps_done(std::int64_t steps);
+  void set_steps_done(std::int64_t steps, const std::optional<runtime::LossScaleState>& scale);
 
   /// As in rank_checkpoints.h, on all ranks. The others must have joined the run directory before
   /// they use it; where there is one rank, join() does nothing.
@@ -63,6 +64,9 @@ class LedTrainer {
   void restore(const Directory& checkpoints, const std::string& name);
 
   [[nodiscard]] std::int64_t steps_done() const { return trainer_->steps_done(); }
+  [[nodiscard]] std::optional<runtime::LossScaleState> loss_scale() const {
+    return trainer_->loss_scale();
+  }
   [[nodiscard]] const program::Program& program() const { return trainer_->program(); }
   [[nodiscard]] const plan::Plan& plan() const { return trainer_->plan(); }
   [[nodiscard]] const schedule::Schedule& schedule() const { return trainer_->schedule(); }

@@ -23,9 +23,14 @@ std::string encode(const RankCommand& command) {
       .number(command.number)
       .number(command.of)
       .number(command.value)
+      .number(command.value_after_skip)
       .number(static_cast<std::int32_t>(command.flag ? 1 : 0))
       .number(static_cast<std::int32_t>(command.part))
       .bytes(command.name, kMostNameBytes)
+      .number(command.loss_scale.scale)
+      .number(command.loss_scale.good_steps)
+      .number(command.loss_scale.overflows)
+      .number(command.loss_scale.skipped_steps)
       .take();
 }
 
@@ -38,9 +43,14 @@ std::optional<RankCommand> decode_command(std::string_view payload) {
   command.number = reader.number<std::int64_t>();
   command.of = reader.number<std::int64_t>();
   command.value = reader.number<double>();
+  command.value_after_skip = reader.number<double>();
   command.flag = reader.number_in(0, 2) != 0;
   command.part = static_cast<runtime::StatePart>(reader.number_in(0, kParts));
   command.name = reader.bytes(kMostNameBytes);
+  command.loss_scale.scale = reader.number<double>();
+  command.loss_scale.good_steps = reader.number<std::int64_t>();
+  command.loss_scale.overflows = reader.number<std::int64_t>();
+  command.loss_scale.skipped_steps = reader.number<std::int64_t>();
   return reader.whole() ? std::optional(std::move(command)) : std::nullopt;
 }
 

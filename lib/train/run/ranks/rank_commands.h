@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/loss_scaler.h"
 #include "runtime/ranks/communicator.h"
 #include "runtime/state_part.h"
 
@@ -16,13 +17,14 @@ namespace elixir::train {
 
 enum class RankCall : std::int32_t {
   kBegin,              ///< `flag`: a checkpoint brings the state; `number`: CPU threads
-  kStep,               ///< `number`: the step; `value`: the learning rate; `flag`: time its tasks
+  kStep,               ///< `number`: the step; `value`: the learning rate, and `value_after_skip`
+                       ///< if the step before is skipped; `flag`: time its tasks
   kWait,               ///< `number`: the step, one of the two newest
   kState,              ///< `name`, `part`
   kJoin,               ///< `name`: the attempt's id, then the path of the run directory
   kRestore,            ///< `name`: of the checkpoint
   kSaveShards,         ///< `name`: of the directory for a file of each rank
-  kSetStepsDone,       ///< `number`
+  kSetStepsDone,       ///< `number`, `loss_scale`
   kPrepareEvaluation,  ///
   kEvaluate,           ///< `number`: the batch; `of`: how many there are
   kTimes,              ///< gather_times() (rank_times.h)
@@ -32,10 +34,11 @@ enum class RankCall : std::int32_t {
 struct RankCommand {
   RankCall call = RankCall::kEnd;
   std::int64_t number = 0, of = 0;
-  double value = 0;
+  double value = 0, value_after_skip = 0;
   bool flag = false;
   runtime::StatePart part = runtime::StatePart::kParameter;
   std::string name = {};
+  runtime::LossScaleState loss_scale = {};
 };
 
 [[nodiscard]] std::string encode(const RankCommand& command);
