@@ -249,6 +249,12 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
                         name_of(documents.profile.optimizer))
         .help("profile again with --optimizer adamw");
   }
+  if (documents.profile.optimizer == elixir::program::Optimizer::kNone &&
+      options.request.loss_scale == elixir::search::LossScale::kAlways) {
+    throw elixir::Error(elixir::ErrorCode::kConflictingFlags,
+                        "--loss-scale always, and the profile is of a step with --optimizer none")
+        .help("leave it out, or profile with --optimizer adamw");
+  }
   warn_about_form(documents.profile, context);
   options.request.optimizer = documents.profile.optimizer;
   options.request.recompute = elixir::edit::recompute_named(options.recompute);

@@ -171,6 +171,7 @@ struct Trainer::State {
   [[nodiscard]] bool agreed(bool here) const;
   /// The failure of a step whose losses, gradients or updates are not finite, once nothing runs.
   [[nodiscard]] Error not_finite(const PendingStep::Outcome& step) const;
+  void add_loss_scale(Error& error, const PendingStep::Outcome& failed) const;
 };
 
 void Trainer::State::build() {
@@ -328,11 +329,12 @@ Trainer::~Trainer() = default;
 Error Trainer::State::not_finite(const PendingStep::Outcome& failed) const {
   const std::int64_t step = failed.number;
   if (plan.world > 1) {  // the ranks would have to look at their parts together
-    return Error(ErrorCode::kNotFinite,
-                 "a loss, a gradient or an update of step {} is not finite on one of {} ranks",
-                 step,
-                 plan.world)
-        .help("lower the learning rate, clip gradients (--clip-norm), or check the data");
+    Error error(ErrorCode::kNotFinite,
+                "a loss, a gradient or an update of step {} is not finite on one of {} ranks",
+                step,
+                plan.world);
+    add_loss_scale(error, failed);
+    return error.help("lower the learning rate, clip gradients (--clip-norm), or check the data");
   }
   const std::vector<float> losses = executor->losses();
   for (std::size_t m = 0; m < losses.size(); ++m) {
@@ -353,12 +355,18 @@ Error Trainer::State::not_finite(const PendingStep::Outcome& failed) const {
                                   .optimizer = optimizer,
                                   .device = *device,
                                   .gradients_kept = std::move(kept)});
-  if (failed.loss_scale) {
-    error.note(fmt::format("the loss scale was {}{}",
-                           *failed.loss_scale,
-                           scaler.may_skip() ? "" : ", and becomes no smaller"));
-  }
+  add_loss_scale(error, failed);
   return error;
+}
+
+void Trainer::State::add_loss_scale(Error& error, const PendingStep::Outcome& failed) const {
+  if (!failed.loss_scale || !optimizer.norm_overflowed()) return;
+  error.note(fmt::format("gradients are those of the loss times a loss scale of {}{}",
+                         *failed.loss_scale,
+                         scaler.may_skip() ? "" : ", which becomes no smaller"));
+  if (*failed.loss_scale > 1 && !scaler.may_skip()) {
+    error.help("train with a smaller scale: --loss-scale dynamic, or a smaller minimum of it");
+  }
 }
 
 std::vector<double> Trainer::State::weights_of(const std::vector<double>& labels) const {

@@ -925,6 +925,10 @@ class LossScale(ReferenceTest):
         for value, mention in (("dynamic:initial=x", "initial is a number"),
                                ("dynamic:speed=2", "`speed` is no part"),
                                ("dynamic:minimum=8,initial=4", "initial is less than minimum"),
+                               ("dynamic:interval=1.5", "interval is a whole number"),
+                               ("dynamic:minimum=65536,backoff=1", "backoff of 1"),
+                               ("dynamic:initial=4,", "a key=value is missing"),
+                               ("1e-300", "a number from 5.96e-08 to 1.27e+30"),
                                ("-1", "neither"), ("dynamics", "follows")):
             self.fails(2, "EX0102", *self.flags(**flags), f"--loss-scale={value}",
                        mentions=[mention])
@@ -934,7 +938,17 @@ class LossScale(ReferenceTest):
         flags = self.saved("half", model.half(), samples)
         result = self.run_tool(*self.flags(**flags), "--loss-scale", "16777216")
         self.assertIn("error[EX0706]", result.err)
-        self.assertIn("the loss scale was 16777216, and becomes no smaller", result.err)
+        self.assertIn("a loss scale of 16777216, which becomes no smaller", result.err)
+        self.assertIn("train with a smaller scale", result.err)
+        # A run in which nothing was trained says so.
+        result = self.succeeds(*self.flags(**flags), "--loss-scale", "dynamic:initial=1e12",
+                               "--force")
+        self.assertIn("nothing was trained", result.err)
+        self.assertIn("3 of 3 steps were skipped", result.out)
+        summary = json.loads((self.directory / "half-run/summary.json").read_text())
+        self.assertEqual((summary["skipped_steps"], summary["loss_scale"]), (3, 1.25e11))
+        result = self.succeeds("--resume", "half-run", "--steps", 4)
+        self.assertIn("loss scale dynamic from 125000000000", result.err)
 
 
 class Regions(ReferenceTest):

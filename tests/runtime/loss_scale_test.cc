@@ -106,7 +106,7 @@ TEST_F(LossScale, OverflowAtTheMinimumEndsTheRun) {
   } catch (const Error& error) {
     EXPECT_EQ(error.info().code, ErrorCode::kNotFinite);
     ASSERT_FALSE(error.info().notes.empty());
-    EXPECT_NE(error.info().notes.back().find("becomes no smaller"), std::string::npos);
+    EXPECT_NE(error.info().notes.back().find("which becomes no smaller"), std::string::npos);
   }
 }
 

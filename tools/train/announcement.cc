@@ -78,9 +78,19 @@ std::string data_text(const TrainOptions& options, const TrainInputs& inputs) {
   return text;
 }
 
+std::string loss_scale_text(const TrainOptions& options,
+                            const plan::Plan& plan,
+                            const std::optional<train::FoundCheckpoint>& from) {
+  if (!plan::scales_loss(plan.edits)) return "";
+  runtime::LossScaleOptions scale = parse_loss_scale(options.loss_scale);
+  if (from && from->info.loss_scale) scale.initial = from->info.loss_scale->scale;
+  return fmt::format("loss scale {}\n", description_of(scale));
+}
+
 std::string training_text(const TrainOptions& options,
                           const train::RunInputs& run,
-                          std::int64_t first_step) {
+                          const std::optional<train::FoundCheckpoint>& from) {
+  const std::int64_t first_step = from ? from->info.step + 1 : 1;
   const int threads = at::get_num_threads();
   return fmt::format(
              "training   {} to step {}, {}, lr {} {}, clip {}, seed {}, {}\n",
@@ -96,9 +106,7 @@ std::string training_text(const TrainOptions& options,
              run.device == runtime::DeviceKind::kCuda
                  ? std::string("on the GPU")
                  : fmt::format("on the CPU with {} thread{}", threads, threads == 1 ? "" : "s")) +
-         (plan::scales_loss(run.plan.edits)
-              ? fmt::format("loss scale {}\n", description_of(parse_loss_scale(options.loss_scale)))
-              : "");
+         loss_scale_text(options, run.plan, from);
 }
 
 std::string predicted_text(const report::StepFigures& predicted) {
@@ -136,10 +144,10 @@ void warn_of_fewer_cores(int planned, Context& context) {
 void announce(const TrainOptions& options,
               const TrainInputs& inputs,
               const Prediction& prediction,
-              std::int64_t first_step,
+              const std::optional<train::FoundCheckpoint>& from,
               Context& context) {
   const std::string text = model_and_plan(options, inputs.run) + data_text(options, inputs) +
-                           training_text(options, inputs.run, first_step) +
+                           training_text(options, inputs.run, from) +
                            predicted_text(prediction.figures);
   if (const auto warning =
           label_warning(inputs.label_use, inputs.data_files.format, inputs.labels)) {

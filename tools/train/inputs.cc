@@ -63,7 +63,9 @@ plan::Plan load_plan(const TrainOptions& options) {
     throw Error(std::move(info));
   }
   const runtime::LossScaleOptions scale = parse_loss_scale(options.loss_scale);
-  if (!(scale == runtime::LossScaleOptions{}) && !plan::scales_loss(plan.edits)) {
+  // A run may go on under a plan without one.
+  const bool asked = !options.resume && !(scale == runtime::LossScaleOptions{});
+  if (asked && !plan::scales_loss(plan.edits)) {
     ErrorInfo info;
     info.code = ErrorCode::kConflictingFlags;
     info.message = fmt::format("--loss-scale {}, but the plan scales no loss", options.loss_scale);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@ namespace elixir::tools {
 namespace {
 
 constexpr std::string_view kDynamic = "dynamic";
+constexpr double kSmallest = 0x1p-24, kLargest = runtime::kLargestLossScale;
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
@@ -45,16 +47,20 @@ void set(runtime::LossScaleOptions& options, std::string_view item, const std::s
       option = *number;
       return;
     }
-    refuse(text, fmt::format("{} is a number from {} to {}", key, least, most));
+    constexpr bool kWhole = std::is_integral_v<std::decay_t<decltype(option)>>;
+    refuse(text,
+           fmt::format(
+               "{} is a {}number from {:.3g} to {:.3g}", key, kWhole ? "whole " : "", least, most));
   };
-  constexpr double kSmallest = 0x1p-24, kLargest = runtime::kLargestLossScale;
   if (key == "initial") return take(options.initial, kSmallest, kLargest);
   if (key == "growth") return take(options.growth, 1.0, 65536.0);
   if (key == "backoff") return take(options.backoff, kSmallest, 1.0);
   if (key == "interval") return take(options.interval, std::int64_t{0}, kMostSteps);
   if (key == "minimum") return take(options.minimum, kSmallest, kLargest);
   if (key == "hysteresis") return take(options.hysteresis, std::int64_t{1}, kMostSteps);
-  refuse(text, fmt::format("`{}` is no part of a loss scale", key));
+  refuse(
+      text,
+      key.empty() ? "a key=value is missing" : fmt::format("`{}` is no part of a loss scale", key));
 }
 
 }  // namespace
@@ -63,10 +69,12 @@ runtime::LossScaleOptions parse_loss_scale(const std::string& text) {
   std::string_view rest = text;
   if (rest.substr(0, kDynamic.size()) != kDynamic) {
     const auto scale = number_of<double>(rest);
-    if (!scale || !(*scale > 0) || *scale > runtime::kLargestLossScale) {
-      refuse(text, "neither `dynamic` nor a number above 0");
+    if (scale && *scale >= kSmallest && *scale <= kLargest) {
+      return runtime::LossScaleOptions::fixed(*scale);
     }
-    return runtime::LossScaleOptions::fixed(*scale);
+    refuse(
+        text,
+        fmt::format("neither `dynamic` nor a number from {:.3g} to {:.3g}", kSmallest, kLargest));
   }
   runtime::LossScaleOptions options;
   rest.remove_prefix(kDynamic.size());
@@ -78,25 +86,32 @@ runtime::LossScaleOptions parse_loss_scale(const std::string& text) {
     set(options, rest.substr(0, comma), text);
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma);
   } while (!rest.empty());
-  if (options.initial < options.minimum) refuse(text, "initial is less than minimum");
-  if (options.backoff == 1.0 && options.initial > options.minimum) {
+  if (options.initial < options.minimum) {
+    refuse(text,
+           fmt::format("initial, {}, is less than minimum, {}", options.initial, options.minimum));
+  }
+  const bool grows = options.interval > 0 && options.growth > 1.0;
+  if (options.backoff == 1.0 && (grows || options.initial > options.minimum)) {
     refuse(text, "with a backoff of 1 every step after an overflow would be skipped");
   }
   return options;
 }
 
 std::string description_of(const runtime::LossScaleOptions& options) {
-  if (options.interval == 0 && options.initial == options.minimum) {
+  const bool grows = options.interval > 0 && options.growth > 1.0;
+  if (!grows && options.initial == options.minimum) {
     return fmt::format("fixed at {}", options.initial);
   }
-  const std::string growth =
-      options.interval == 0
-          ? std::string("never larger")
-          : fmt::format("times {} after {} steps", options.growth, options.interval);
-  return fmt::format("dynamic from {}: {}, times {} when gradients overflow; that step is skipped",
-                     options.initial,
-                     growth,
-                     options.backoff);
+  std::string text = fmt::format("dynamic from {}: ", options.initial);
+  if (grows) {
+    text += fmt::format("times {} after {} good step{}, ",
+                        options.growth,
+                        options.interval,
+                        options.interval == 1 ? "" : "s");
+  }
+  text += fmt::format("times {} when gradients overflow", options.backoff);
+  if (options.hysteresis > 1) text += fmt::format(" for the {}th time", options.hysteresis);
+  return text + fmt::format(", at least {}; a step that overflows is skipped", options.minimum);
 }
 
 }  // namespace elixir::tools

@@ -12,7 +12,7 @@ namespace elixir::tools {
 /// Throws kBadFlagValue, with the part that is wrong and what would be right.
 [[nodiscard]] runtime::LossScaleOptions parse_loss_scale(const std::string& text);
 
-/// "dynamic from 65536, doubled after 2000 steps" or "fixed at 1024".
+/// "dynamic from 65536: times 2 after 2000 good steps, …" or "fixed at 1024".
 [[nodiscard]] std::string description_of(const runtime::LossScaleOptions& options);
 
 }  // namespace elixir::tools

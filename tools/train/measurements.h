@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ class Measurements {
  public:
   void add(const runtime::StepReport& report);
   [[nodiscard]] bool empty() const { return step_ns_.empty(); }
+  [[nodiscard]] std::int64_t steps() const { return std::ssize(step_ns_); }
   [[nodiscard]] StepFigures figures() const;
 
  private:

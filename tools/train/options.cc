@@ -98,7 +98,7 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   options.weight_decay = saved.at("weight_decay").number();
   options.no_decay = strings(saved.at("no_decay"));
   options.clip_norm = saved.at("clip_norm").number();
-  options.loss_scale = saved.at("loss_scale").string();
+  if (saved.has("loss_scale")) options.loss_scale = saved.at("loss_scale").string();
   options.seed = saved.at("seed").non_negative();
   options.deterministic = saved.at("deterministic").boolean();
   options.checkpoint_every = integer_or_null(saved, "checkpoint_every");

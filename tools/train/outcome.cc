@@ -103,6 +103,21 @@ void write_trace(const RunFacts& facts, const schedule::Schedule& schedule) {
       });
 }
 
+void print_loss_scale(const RunFacts& facts, Context& context) {
+  const train::RunResult& result = facts.result;
+  if (!result.loss_scale) return;
+  context.print(fmt::format("loss scale {}; {} of {} steps were skipped\n",
+                            result.loss_scale->scale,
+                            result.loss_scale->skipped_steps,
+                            result.steps_done));
+  if (result.skipped_here < facts.measurements.steps()) return;
+  context.warn(
+      "every step was skipped, because its gradients times the loss scale overflow: "
+      "nothing was trained",
+      {"begin with a smaller scale, as by --loss-scale dynamic:initial=1024, or train "
+       "longer"});
+}
+
 void print_comparison(const RunFacts& facts, Context& context) {
   if (facts.measurements.empty()) return;
   const StepComparison comparison = comparison_of(facts);
@@ -120,6 +135,7 @@ void print_comparison(const RunFacts& facts, Context& context) {
   }
   text += fmt::format(", {} of the model", report::format_flop_per_s(flop_per_s(facts, measured)));
   context.print(text + "\n");
+  print_loss_scale(facts, context);
 }
 
 void print_last_words(const RunFacts& facts, Context& context) {
@@ -163,6 +179,8 @@ Json summary_of(const RunFacts& facts, const char* ended, const Context& context
   json["parameters"] = run.captured.program.parameter_count();
   json["first_loss"] = value_or_null(result.first_loss);
   json["last_loss"] = value_or_null(result.last_loss);
+  json["loss_scale"] = result.loss_scale ? Json(result.loss_scale->scale) : Json();
+  json["skipped_steps"] = result.loss_scale ? result.loss_scale->skipped_steps : 0;
   json["first_held_out_loss"] = finite_or_null(result.first_held_out_loss);
   json["held_out_loss"] = finite_or_null(result.held_out_loss);
   json["loss_unit"] = unit.empty() ? Json() : Json(unit.substr(1));

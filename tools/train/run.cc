@@ -163,7 +163,7 @@ Answer lead(const TrainOptions& flags, const MetRanks* met, Context& context) {
   const Prediction prediction = predict(options, inputs, context);
   std::optional<train::FoundCheckpoint> from;
   if (options.resume) from = resume_point(options, place, inputs.run, context);
-  announce(options, inputs, prediction, from ? from->info.step + 1 : 1, context);
+  announce(options, inputs, prediction, from, context);
   const bool fits = check_memory(inputs.run.plan, prediction.memory, context) != Answer::kNo;
   if (met != nullptr && (!fits || options.dry_run)) train::end_followers(met->ways.ranks());
   if (!fits) return Answer::kNo;

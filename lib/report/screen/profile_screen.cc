@@ -104,7 +104,8 @@ std::string heading(const program::Profile& profile) {
   }
   std::int64_t flops = 0;
   for (const Operator& op : program.operators) flops += op.flops;
-  const auto scales = program::needs_loss_scale(program);
+  std::optional<std::string> scales;
+  if (profile.optimizer != program::Optimizer::kNone) scales = program::needs_loss_scale(program);
   return fmt::format(
       "{}\n  {} parameters, {} operator calls ({} forward, {} backward), {} a step\n"
       "  target {}, optimizer {}, input {}\n{}",

@@ -106,6 +106,7 @@ RunResult TrainingRun::train() {
     throw error;
   }
   result_.steps_done = trainer_->steps_done();
+  result_.loss_scale = trainer_->loss_scale();
   result_.checkpoint_step = checkpoints_->newest_step();
   return std::move(result_);
 }
@@ -141,6 +142,7 @@ void TrainingRun::finish_step(const runtime::PendingStep& step) {
   record.step = step.number();
   record.report = trainer_->report(step);
   result_.last_loss = record.report.loss;
+  if (record.report.skipped) ++result_.skipped_here;
   if (!result_.first_loss) result_.first_loss = record.report.loss;
   if (evaluates_after(record.step)) {
     record.held_out_loss = evaluate();

@@ -36,8 +36,10 @@ struct RunResult {
   std::int64_t steps_done = 0;  ///< including those before the checkpoint
   std::optional<double> first_loss, last_loss;
   std::optional<double> first_held_out_loss, held_out_loss;
-  std::optional<std::int64_t> checkpoint_step;  ///< of the newest one
-  std::vector<TimedStep> times;                 ///< the newest that was timed, by rank
+  std::int64_t skipped_here = 0;  ///< steps of this process that the loss scale has skipped
+  std::optional<runtime::LossScaleState> loss_scale;  ///< after the last step
+  std::optional<std::int64_t> checkpoint_step;        ///< of the newest one
+  std::vector<TimedStep> times;                       ///< the newest that was timed, by rank
 };
 
 /// Steps of one process, both included.
