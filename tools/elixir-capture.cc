@@ -44,17 +44,13 @@ void work(const std::string& name, const process::Limits& limits, process::Sandb
   const auto file = std::make_shared<const model::DataFile>(Descriptor(kArchive), name);
   silence();
   process::limit_this_process(limits);
-  process::Restriction restriction;
-  if (sandbox == process::Sandbox::kNone) {
-    restriction.why_not = "not asked for";
-  } else {
-    restriction = process::restrict_this_process();
-  }
-  const bool may_go_on = sandbox != process::Sandbox::kRequire || restriction.holds();
-  process::write_frame(
-      STDOUT_FILENO,
-      static_cast<std::uint32_t>(model::Message::kReady),
-      text_of(model::Ready{.restricted = restriction.holds(), .why_not = restriction.why_not}));
+  const std::string why_not =
+      sandbox == process::Sandbox::kNone ? "not asked for" : process::restrict_this_process();
+  const bool restricted = why_not.empty();
+  const bool may_go_on = sandbox != process::Sandbox::kRequire || restricted;
+  process::write_frame(STDOUT_FILENO,
+                       static_cast<std::uint32_t>(model::Message::kReady),
+                       text_of(model::Ready{.restricted = restricted, .why_not = why_not}));
   if (may_go_on) capture::serve(file, STDIN_FILENO, STDOUT_FILENO);
 }
 

@@ -58,16 +58,16 @@ Ruleset rights_of(long version, std::size_t& bytes) {
 }
 
 /// Whether it worked.
-bool take_files_away() {
+/// Where the kernel can; the calls that open and connect are taken away as well.
+void take_files_away() {
   const long version = ::syscall(kCreateRuleset, nullptr, 0, kAskVersion);
-  if (version < 1) return false;
+  if (version < 1) return;
   std::size_t bytes = 0;
   const Ruleset rules = rights_of(version, bytes);
   const long ruleset = ::syscall(kCreateRuleset, &rules, bytes, 0);
-  if (ruleset < 0) return false;
-  const bool restricted = ::syscall(kRestrictSelf, ruleset, 0) == 0;
+  if (ruleset < 0) return;
+  ::syscall(kRestrictSelf, ruleset, 0);
   ::close(static_cast<int>(ruleset));
-  return restricted;
 }
 
 // --- seccomp -------------------------------------------------------------------------------------
@@ -165,16 +165,12 @@ void set_limit(decltype(RLIMIT_AS) which, std::uint64_t soft, std::uint64_t hard
 
 }  // namespace
 
-Restriction restrict_this_process() {
-  Restriction restriction;
+std::string restrict_this_process() {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    restriction.why_not = "the kernel keeps privileges: " + reason();
-    return restriction;
+    return "the kernel keeps privileges: " + reason();
   }
-  restriction.landlock = take_files_away();
-  restriction.why_not = take_calls_away();
-  restriction.seccomp = restriction.why_not.empty();
-  return restriction;
+  take_files_away();
+  return take_calls_away();
 }
 
 void close_descriptors_from(int first) noexcept {

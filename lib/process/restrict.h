@@ -25,18 +25,11 @@ enum class Sandbox : std::uint8_t {
 inline constexpr NameTable<Sandbox, 3> kSandboxNames{
     {{Sandbox::kAuto, "auto"}, {Sandbox::kRequire, "require"}, {Sandbox::kNone, "none"}}};
 
-struct Restriction {
-  bool seccomp = false;
-  bool landlock = false;
-  std::string why_not;  ///< why seccomp does not work
-  [[nodiscard]] bool holds() const { return seccomp; }
-};
-
 /// From here on this process computes, reads and writes the descriptors that it has, and ends; it
 /// opens and creates nothing, connects to nobody, starts no thread and no program, and signals no
 /// other process. A system call that it may not make fails with EPERM; clone3 with ENOSYS, as in
-/// an old kernel. Threads that it has are restricted, too.
-[[nodiscard]] Restriction restrict_this_process();
+/// an old kernel. Threads that it has are restricted, too. Returns why not; empty: it is so.
+[[nodiscard]] std::string restrict_this_process();
 
 /// Closes every descriptor from `first` on, so that nothing is inherited unseen.
 void close_descriptors_from(int first) noexcept;

@@ -12,18 +12,47 @@
 namespace elixir::program {
 
 /// Elixir trains with AdamW. The memory of the others is predicted.
-enum class Optimizer : std::uint8_t { kAdamW, kAdam, kSgd, kSgdMomentum, kAdafactor, kNone };
-inline constexpr NameTable<Optimizer, 6> kOptimizers{{{Optimizer::kAdamW, "adamw"},
+enum class Optimizer : std::uint8_t {
+  kAdamW,
+  kAdam,
+  kSgd,
+  kSgdMomentum,
+  kAdafactor,
+  kRmsprop,
+  kAdagrad,
+  kNone
+};
+inline constexpr NameTable<Optimizer, 8> kOptimizers{{{Optimizer::kAdamW, "adamw"},
                                                       {Optimizer::kAdam, "adam"},
                                                       {Optimizer::kSgd, "sgd"},
                                                       {Optimizer::kSgdMomentum, "sgd-momentum"},
                                                       {Optimizer::kAdafactor, "adafactor"},
+                                                      {Optimizer::kRmsprop, "rmsprop"},
+                                                      {Optimizer::kAdagrad, "adagrad"},
                                                       {Optimizer::kNone, "none"}}};
 /// Those of plans: Elixir trains with them.
 inline constexpr NameTable<Optimizer, 2> kTrainedOptimizers{
     {{Optimizer::kAdamW, "adamw"}, {Optimizer::kNone, "none"}}};
 [[nodiscard]] constexpr std::string_view name_of(Optimizer optimizer) {
   return kOptimizers.name_of(optimizer);
+}
+
+/// The class of torch.optim; empty for none.
+inline constexpr NameTable<Optimizer, 7> kTorchOptimizers{{{Optimizer::kAdamW, "AdamW"},
+                                                           {Optimizer::kAdam, "Adam"},
+                                                           {Optimizer::kSgd, "SGD"},
+                                                           {Optimizer::kSgdMomentum, "SGD"},
+                                                           {Optimizer::kAdafactor, "Adafactor"},
+                                                           {Optimizer::kRmsprop, "RMSprop"},
+                                                           {Optimizer::kAdagrad, "Adagrad"}}};
+[[nodiscard]] constexpr std::string_view torch_name_of(Optimizer optimizer) {
+  return kTorchOptimizers.name_of(optimizer);
+}
+
+/// Whether one kernel of PyTorch 2.11 updates all parameters on a GPU.
+[[nodiscard]] constexpr bool has_fused_form(Optimizer optimizer) {
+  return optimizer != Optimizer::kAdafactor && optimizer != Optimizer::kRmsprop &&
+         optimizer != Optimizer::kAdagrad;
 }
 
 /// Whether Elixir trains with it.

@@ -103,7 +103,8 @@ def optimizer_of(parameters, update):
     name, form, *clips = update.split(":")
     kinds = {"adamw": (torch.optim.AdamW, {}), "adam": (torch.optim.Adam, {}),
              "sgd": (torch.optim.SGD, {}), "sgd-momentum": (torch.optim.SGD, {"momentum": 0.9}),
-             "adafactor": (torch.optim.Adafactor, {})}
+             "adafactor": (torch.optim.Adafactor, {}), "rmsprop": (torch.optim.RMSprop, {}),
+             "adagrad": (torch.optim.Adagrad, {})}
     kind, options = kinds[name]
     trained = [p for p in parameters if p.requires_grad]
     optimizer = kind(trained, lr=1e-3, **options, **FORMS[form])

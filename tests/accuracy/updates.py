@@ -32,7 +32,8 @@ MODELS = {
 }
 UPDATES = [f"{name}:{form}" for name in ("adamw", "sgd-momentum") for form in FORMS] + [
     "adafactor:torch-foreach", "adafactor:torch-loop", "adamw:torch-foreach:clip",
-    "adamw:torch-fused:clip", "sgd:torch-foreach:clip"]
+    "adamw:torch-fused:clip", "sgd:torch-foreach:clip", "rmsprop:torch-foreach",
+    "rmsprop:torch-loop", "adagrad:torch-foreach", "adagrad:torch-loop"]
 
 
 def chosen_updates(arguments):

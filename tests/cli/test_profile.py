@@ -532,6 +532,19 @@ class OptimizerForms(ProfileTest):
         self.assertNotIn("torch.optim's update",
                          [op["name"] for op in memory["certainty"]["modelled_operators"]])
 
+    def test_rmsprop_and_adagrad_are_predicted_but_not_planned(self):
+        for name, torch_name in (("rmsprop", "RMSprop"), ("adagrad", "Adagrad")):
+            self.fails(2, "EX0104", self.model, "--optimizer", name,
+                       mentions=f"torch.optim.{torch_name}: --optimizer-form torch-foreach")
+            self.fails(2, "EX0104", self.model, "--optimizer", name, "--optimizer-form",
+                       "torch-fused", mentions=f"torch.optim.{torch_name} has no fused form")
+            memory = self.envelope(self.model, "--target", "cuda:sm_90", "--optimizer", name,
+                                   "--optimizer-form", "torch-loop", "-o", "x",
+                                   "--force")["document"]["memory"]
+            self.assertGreaterEqual(memory["optimizer_bytes"], memory["parameters_bytes"])
+            self.assertIn("torch.optim's update",
+                          [op["name"] for op in memory["certainty"]["modelled_operators"]])
+
     def test_clipping_is_counted_for_torch_alone(self):
         self.fails(2, "EX0104", self.model, "--clip-norm", "1",
                    mentions="--optimizer-form torch-foreach")

@@ -37,7 +37,7 @@ constexpr int kRefused = 1;
 int outcome_of(const std::function<int()>& attempt) {
   const pid_t child = ::fork();
   if (child == 0) {
-    if (!restrict_this_process().holds()) ::_exit(kUnrestricted);
+    if (!restrict_this_process().empty()) ::_exit(kUnrestricted);
     ::_exit(attempt());
   }
   int status = 0;

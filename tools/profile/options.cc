@@ -28,22 +28,23 @@ void check_optimizer(const ProfileOptions& options) {
   using program::Optimizer;
   using program::OptimizerForm;
   const bool is_elixir = options.optimizer_form == OptimizerForm::kElixir;
+  const OptimizerForm torch_default = options.optimizer == Optimizer::kAdafactor
+                                          ? OptimizerForm::kTorchLoop
+                                          : OptimizerForm::kTorchForeach;
   if (is_elixir && !program::is_trained(options.optimizer)) {
-    const bool is_adafactor = options.optimizer == Optimizer::kAdafactor;
-    const bool is_adam = options.optimizer == Optimizer::kAdam;
     throw Error(ErrorCode::kConflictingFlags,
                 "Elixir does not train with --optimizer {}",
                 name_of(options.optimizer))
         .help("for torch.optim.{}: --optimizer-form {}",
-              is_adafactor ? "Adafactor"
-              : is_adam    ? "Adam"
-                           : "SGD",
-              name_of(is_adafactor ? OptimizerForm::kTorchLoop : OptimizerForm::kTorchForeach));
+              torch_name_of(options.optimizer),
+              name_of(torch_default));
   }
-  if (options.optimizer == Optimizer::kAdafactor &&
-      options.optimizer_form == OptimizerForm::kTorchFused) {
-    throw Error(ErrorCode::kConflictingFlags, "torch.optim.Adafactor has no fused form")
-        .help("its default: --optimizer-form torch-loop");
+  if (options.optimizer_form == OptimizerForm::kTorchFused && !has_fused_form(options.optimizer)) {
+    throw Error(ErrorCode::kConflictingFlags,
+                "torch.optim.{} has no fused form{}",
+                torch_name_of(options.optimizer),
+                options.optimizer == Optimizer::kAdagrad ? " for GPUs" : "")
+        .help("its default: --optimizer-form {}", name_of(torch_default));
   }
   if (options.clip_norm > 0 && options.optimizer == Optimizer::kNone) {
     throw Error(ErrorCode::kConflictingFlags,

@@ -33,6 +33,8 @@ std::vector<OptimizerTensor> optimizer_state(const program::Program& program,
     };
     DType moments = parameter.tensor.dtype;
     if (use.optimizer == Optimizer::kSgdMomentum) add(OptimizerPart::kMomentum, moments);
+    if (use.optimizer == Optimizer::kRmsprop) add(OptimizerPart::kSquareAverage, moments);
+    if (use.optimizer == Optimizer::kAdagrad) add(OptimizerPart::kSum, moments);
     if (use.optimizer == Optimizer::kAdafactor) {
       const bool is_matrix = parameter.tensor.sizes.size() > 1;
       if (is_matrix) add(OptimizerPart::kRowVariance, moments);

@@ -18,21 +18,32 @@ using program::Optimizer;
 using program::OptimizerForm;
 using program::Program;
 
-/// `_foreach_sqrt` of all second moments of a dtype. A list stays until that of the next dtype is
+/// As many lists of temporaries as `lists`, one after the other, for all parameters of a dtype: for
+/// example `_foreach_sqrt` of the second moments. A list stays until that of the next dtype is
 /// there.
-void foreach_square_roots(const Program& program, UpdateRequests& requests) {
+void foreach_lists(const Program& program, std::size_t lists, UpdateRequests& requests) {
   const std::vector<ParametersOfDType> groups = updated_by_dtype(program);
   if (groups.size() > 1) requests.guess();
-  std::vector<int> held;
+  std::vector<std::vector<int>> held(lists);
   for (const ParametersOfDType& group : groups) {
-    std::vector<int> roots;
-    for (const program::Parameter* parameter : group.parameters) {
-      roots.push_back(requests.ask(parameter->tensor.bytes()));
+    for (std::vector<int>& list : held) {
+      std::vector<int> made;
+      for (const program::Parameter* parameter : group.parameters) {
+        made.push_back(requests.ask(parameter->tensor.bytes()));
+      }
+      requests.release_list(std::exchange(list, std::move(made)));
     }
-    requests.release_list(held);
-    held = std::move(roots);
   }
-  requests.release_list(held);
+  for (const std::vector<int>& list : held) requests.release_list(list);
+}
+
+/// `avg = square_avg.sqrt()`: it stays until that of the next parameter is there.
+void square_roots(const Program& program, UpdateRequests& requests) {
+  int held = -1;
+  for (const program::Parameter* parameter : updated_parameters(program)) {
+    requests.release(std::exchange(held, requests.ask(parameter->tensor.bytes())));
+  }
+  requests.release(held);
 }
 
 /// `denom = (exp_avg_sq.sqrt() / bias_correction2_sqrt).add_(eps)`: the denominator stays until
@@ -84,8 +95,14 @@ OptimizerUpdate optimizer_update(const Program& program, program::OptimizerUse u
   const bool foreach = use.form == OptimizerForm::kTorchForeach;
   const bool loop = use.form == OptimizerForm::kTorchLoop;
   if (use.optimizer == Optimizer::kAdamW || use.optimizer == Optimizer::kAdam) {
-    if (foreach) foreach_square_roots(program, update);
+    if (foreach) foreach_lists(program, 1, update);
     if (loop) denominators(program, update);
+  }
+  if (use.optimizer == Optimizer::kRmsprop || use.optimizer == Optimizer::kAdagrad) {
+    if (program.target.kind == program::Target::Kind::kCuda) update.guess();  // nobody recorded it
+    // Adagrad also multiplies all gradients by their rates.
+    if (foreach) foreach_lists(program, use.optimizer == Optimizer::kAdagrad ? 2 : 1, update);
+    if (loop) square_roots(program, update);
   }
   if (use.optimizer == Optimizer::kAdafactor) {
     if (foreach) adafactor_foreach(program, update);

@@ -47,7 +47,7 @@ class Recording {
       }
     }
     for (const OptimizerTensor& tensor : state) {
-      if (tensor.part == OptimizerPart::kMaster) optimizer_state(tensor, -1);
+      if (is_made_before_training(tensor.part)) optimizer_state(tensor, -1);
     }
   }
 
@@ -60,7 +60,7 @@ class Recording {
     run(update.clipping, after_);
     if (number == 1) {
       for (const OptimizerTensor& tensor : state) {
-        if (tensor.part != OptimizerPart::kMaster) optimizer_state(tensor, after_);
+        if (!is_made_before_training(tensor.part)) optimizer_state(tensor, after_);
       }
     }
     run(update.update, after_);

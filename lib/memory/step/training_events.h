@@ -4,11 +4,11 @@
 // All requests of training with LibTorch's autograd to the CUDA allocator, in order, over several
 // steps. This is the input for a simulated allocator.
 //
-// First come parameters, buffers, inputs and fp32 masters. Each step then has its calls' outputs
-// and scratch memory (`call_script.h`), what clips gradients, the optimizer's moments after the
-// first backward pass, the temporaries of its update (`optimizer_update.h`), and the release of
-// loss and gradients (set to none). The first step allocates what stays, so all steps from the
-// second on are alike.
+// First come parameters, buffers, inputs, fp32 masters and the sums of Adagrad. Each step then has
+// its calls' outputs and scratch memory (`call_script.h`), what clips gradients, the optimizer's
+// moments after the first backward pass, the temporaries of its update (`optimizer_update.h`), and
+// the release of loss and gradients (set to none). The first step allocates what stays, so all
+// steps from the second on are alike.
 
 #include <cstddef>
 #include <cstdint>

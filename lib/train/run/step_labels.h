@@ -15,8 +15,8 @@ namespace elixir::train {
 
 class StepLabels {
  public:
-  /// Of this rank's `batch` (StepOptions::labels); empty when micro-batches count alike. `trainer`
-  /// has the buffers of the run, the same at each call.
+  /// How many labels each micro-batch of this rank's `batch` has (StepOptions::labels); empty when
+  /// micro-batches count alike. `trainer` has the buffers of the run, the same at each call.
   [[nodiscard]] std::vector<double> of(const runtime::MicroBatches& batch,
                                        const RunInputs& inputs,
                                        const runtime::Trainer& trainer);

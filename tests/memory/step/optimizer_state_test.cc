@@ -52,6 +52,10 @@ TEST(OptimizerState, OfTorchHasTheParametersDtype) {
   EXPECT_EQ(parts({Optimizer::kSgdMomentum, OptimizerForm::kTorchForeach}),
             (Parts{{OptimizerPart::kMomentum, kBytes}}));
   EXPECT_EQ(parts({Optimizer::kSgd, OptimizerForm::kTorchForeach}), Parts{});
+  EXPECT_EQ(parts({Optimizer::kRmsprop, OptimizerForm::kTorchLoop}),
+            (Parts{{OptimizerPart::kSquareAverage, kBytes}}));
+  EXPECT_EQ(parts({Optimizer::kAdagrad, OptimizerForm::kTorchForeach}),
+            (Parts{{OptimizerPart::kSum, kBytes}}));
   EXPECT_EQ(parts({Optimizer::kAdafactor, OptimizerForm::kTorchLoop}),
             (Parts{{OptimizerPart::kRowVariance, narrow.parameters[0].tensor.sizes[0] * 2},
                    {OptimizerPart::kColumnVariance, narrow.parameters[0].tensor.sizes[1] * 2}}));

@@ -140,7 +140,8 @@ void replace_device_query(const char* name, bool (*answer)(c10::Device)) {
   }
 }
 
-/// Where devices themselves are compared or named. They stay meta where tensors are made on them.
+/// Operators on devices themselves, such as comparing two: they see the target's device. (Tensors
+/// are still made on the meta device.)
 void replace_device_use(const char* name) {
   for (const std::shared_ptr<Operator>& op : operators_named(name)) {
     const auto& arguments = op->schema().arguments();
