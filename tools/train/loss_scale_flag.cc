@@ -49,8 +49,11 @@ void set(runtime::LossScaleOptions& options, std::string_view item, const std::s
     }
     constexpr bool kWhole = std::is_integral_v<std::decay_t<decltype(option)>>;
     refuse(text,
-           fmt::format(
-               "{} is a {}number from {:.3g} to {:.3g}", key, kWhole ? "whole " : "", least, most));
+           fmt::format("{} is a {}number from {:.3g} to {:.3g}",
+                       key,
+                       kWhole ? "whole " : "",
+                       static_cast<double>(least),
+                       static_cast<double>(most)));
   };
   if (key == "initial") return take(options.initial, kSmallest, kLargest);
   if (key == "growth") return take(options.growth, 1.0, 65536.0);
