@@ -924,7 +924,7 @@ class LossScale(ReferenceTest):
         flags = self.saved("whole", model, samples)
         for value, mention in (("dynamic:initial=x", "initial is a number"),
                                ("dynamic:speed=2", "`speed` is no part"),
-                               ("dynamic:minimum=8,initial=4", "initial is less than minimum"),
+                               ("dynamic:minimum=8,initial=4", "initial, 4, is less than"),
                                ("dynamic:interval=1.5", "interval is a whole number"),
                                ("dynamic:minimum=65536,backoff=1", "backoff of 1"),
                                ("dynamic:initial=4,", "a key=value is missing"),
