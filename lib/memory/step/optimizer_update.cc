@@ -99,7 +99,6 @@ OptimizerUpdate optimizer_update(const Program& program, program::OptimizerUse u
     if (loop) denominators(program, update);
   }
   if (use.optimizer == Optimizer::kRmsprop || use.optimizer == Optimizer::kAdagrad) {
-    if (program.target.kind == program::Target::Kind::kCuda) update.guess();  // nobody recorded it
     // Adagrad also multiplies all gradients by their rates.
     if (foreach) foreach_lists(program, use.optimizer == Optimizer::kAdagrad ? 2 : 1, update);
     if (loop) square_roots(program, update);

@@ -9,8 +9,8 @@
 // arguments (no amsgrad, not centered, not capturable; but for AdamW without weight decay). The
 // test `torch-optimizer` compares these requests with what torch.optim asks for on the CPU.
 // Recorded on an H100 and an H200, in fp32 and bf16: AdamW and SGD with momentum, every form;
-// Adafactor; clipping (docs/accuracy.md). AdamW is Adam there with another default, and SGD without
-// momentum is less of the same.
+// Adafactor, RMSprop, Adagrad; clipping (docs/accuracy.md). AdamW is Adam there with another
+// default, and SGD without momentum is less of the same.
 
 #include "operators/scratch/call_script.h"
 #include "program/program.h"
@@ -24,7 +24,7 @@ struct OptimizerUpdate {
 };
 /// A script is modelled if nobody recorded the update: on a GPU that was not recorded, or with
 /// parameters of a dtype other than fp32 and bf16, or of several dtypes (PyTorch takes them in the
-/// order of a hash table); of RMSprop and Adagrad on any.
+/// order of a hash table).
 [[nodiscard]] OptimizerUpdate optimizer_update(const program::Program& program,
                                                program::OptimizerUse use);
 
