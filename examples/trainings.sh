@@ -145,7 +145,7 @@ torch() {
 opt-350m() {
   local batch=8 sequence=512 name=opt-350m rate=3e-4 dtype short
   if [ "$device" = cpu ]; then
-    # Of the same form: norms after the blocks, embeddings narrower than the blocks.
+    # As in OPT-350M, norms come after the blocks, and embeddings are narrower than the blocks.
     batch=4 sequence=64 name=tiny.json rate=3e-3
     echo '{"model_type": "opt", "hidden_size": 64, "num_hidden_layers": 2, "ffn_dim": 256,
       "num_attention_heads": 4, "word_embed_proj_dim": 32, "do_layer_norm_before": false,

@@ -18,9 +18,14 @@ def mix64(z):
     return z ^ (z >> 31)
 
 
+def seed_of(seed, step, row):
+    """What row `row` of step `step` depends on. Steps count from 1."""
+    return mix64(mix64(mix64(seed) ^ step) ^ row)
+
+
 def drawn_start(seed, step, row, starts):
-    """Where row `row` of step `step` begins, below `starts`. Steps count from 1."""
-    return (mix64(mix64(mix64(seed) ^ step) ^ row) * starts) >> 64
+    """Where row `row` of step `step` begins, below `starts`."""
+    return (seed_of(seed, step, row) * starts) >> 64
 
 
 class ByteRows:

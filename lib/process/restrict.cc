@@ -58,7 +58,7 @@ Ruleset rights_of(long version, std::size_t& bytes) {
 }
 
 /// Whether it worked.
-/// Where the kernel can; the calls that open and connect are taken away as well.
+/// Does nothing where the kernel has no Landlock: take_calls_away() bars the same ways.
 void take_files_away() {
   const long version = ::syscall(kCreateRuleset, nullptr, 0, kAskVersion);
   if (version < 1) return;

@@ -4,8 +4,13 @@
 rows is that of lib/train/data/dataset.h, the seeds are those of lib/runtime/micro_batch_seed.h."""
 
 import json
+import pathlib
+import sys
 
 from training import TrainTest, tool
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "examples/trainings"))
+from rows import seed_of
 
 
 def state_of(model):
@@ -24,19 +29,6 @@ def buffers_record(model):
     persistent = [name for name, _ in model.named_buffers() if name in saved]
     record = {"schema": "elixir.buffers", "schema_version": "1.0", "persistent": persistent}
     return {"buffers.json": json.dumps(record)}
-
-MASK = (1 << 64) - 1
-
-
-def mix64(z):
-    z = (z + 0x9E3779B97F4A7C15) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
-
-
-def seed_of(seed, step, row):
-    return mix64(mix64(mix64(seed) ^ step) ^ row)
 
 
 class ReferenceTest(TrainTest):

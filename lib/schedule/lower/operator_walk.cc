@@ -132,7 +132,7 @@ void OperatorWalk::lower_micro_batch(int m) {
 void OperatorWalk::load_inputs() {
   std::int64_t bytes = 0;
   for (const program::Input& input : program_.inputs) bytes += input.tensor.bytes();
-  // Where backward begins, the compute stream fills it in.
+  // The compute stream fills in the gradient of the loss, so it is not copied.
   if (options_.training && plan::takes_loss_gradient(plan_.edits)) {
     bytes -= program_.inputs.back().tensor.bytes();
   }

@@ -40,15 +40,16 @@ EditedProgram with_arithmetic(const program::Program& captured,
                               std::vector<std::string>& losses_kept) {
   EditedProgram start{.edits = {.fingerprint = program::fingerprint(captured), .edits = {}},
                       .program = captured};
-  std::optional<program::Program> given = edit::take_loss_gradient(captured);
+  const bool averages =
+      wanted.average == plan::Average::kTokens && edit::find_token_mean(captured).has_value();
+  std::optional<program::Program> given;
+  if (averages || wanted.scales_loss) given = edit::take_loss_gradient(captured);
   if (wanted.scales_loss && !given) {
     throw Error(ErrorCode::kUnsupportedModel,
                 "the loss cannot be scaled: backward does not begin with its gradient alone")
         .help("let forward return the loss itself, and train in bf16 or fp32 otherwise");
   }
-  const bool averages =
-      wanted.average == plan::Average::kTokens && given && edit::find_token_mean(captured);
-  if (averages) start.edits.edits.push_back({.kind = plan::Edit::Kind::kAverageTokens});
+  if (averages && given) start.edits.edits.push_back({.kind = plan::Edit::Kind::kAverageTokens});
   if (wanted.scales_loss) start.edits.edits.push_back({.kind = plan::Edit::Kind::kScaleLoss});
   if (!start.edits.edits.empty()) start.program = *std::move(given);
   if (wanted.arithmetic == plan::Arithmetic::kAsEager) return start;
